@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: BSD-2-Clause
+
+# vabi_test(NAME source… [LIBS target…]): a GoogleTest program whose cases ctest lists one by one.
+# The tests run in the source root, so that they find matrix/ and reference-headers/.
+function(vabi_test name)
+  cmake_parse_arguments(arg "" "" "LIBS" ${ARGN})
+  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE ${arg_LIBS} GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} DISCOVERY_TIMEOUT 60
+                       PROPERTIES TIMEOUT 120)
+endfunction()
+
+# Rooms may still be empty while the project grows: add_subdirectory only what is there.
+function(vabi_add_room dir)
+  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${dir}/CMakeLists.txt)
+    add_subdirectory(${dir})
+  endif()
+endfunction()

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`python3 -m verbs_abi`: the command without its launcher, where everything is installed already."""
+
+import sys
+
+from verbs_abi.cli import main
+
+sys.exit(main(sys.argv[1:]))

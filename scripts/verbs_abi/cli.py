@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The command line: finds the sub-command's module, and turns errors into exit statuses.
+
+A sub-command is one row of COMMANDS. Its module has `register(subparsers)`, which adds a parser of the
+command's name and sets its default `handler`, a function from the parsed arguments to an exit status:
+0 all as expected, 1 something unexpected, 2 usage or set-up error. Only the module that is asked for is
+imported, so that one command's dependencies cost the others nothing.
+"""
+
+import argparse
+import importlib
+import os
+import signal
+import sys
+
+from verbs_abi import errors
+
+# name, module, what it does
+COMMANDS = (
+    ("run", "verbs_abi.run.command", "run cells of the matrix, write the reports"),
+    ("exec", "verbs_abi.run.exec", "run any program in the world of one kernel"),
+    ("explain", "verbs_abi.run.explain", "why a cell ended as it did, step by step"),
+    ("list", "verbs_abi.listing", "kernels, userlands, providers, overlays, plans, cells"),
+    ("facts", "verbs_abi.facts.command", "ABI facts: extract, diff, headers, modules"),
+    ("gate", "verbs_abi.gate.command", "may one userland be released in place of another"),
+    ("oracle", "verbs_abi.oracle.command", "answers of real kernels: record, check"),
+    ("test", "verbs_abi.testing", "build and run the whole test suite"),
+    ("bench", "verbs_abi.bench.command", "the benchmarks, each beside its baseline"),
+)
+
+DESCRIPTION = "Does this rdma-core work on that kernel, and how? Tested without hardware."
+EPILOG = "Exit status: 0 all as expected, 1 something unexpected, 2 usage or set-up error."
+
+
+def _overview():
+    width = max(len(name) for name, _, _ in COMMANDS)
+    rows = "\n".join(f"  {name:{width}}  {what}" for name, _, what in COMMANDS)
+    return (f"usage: verbs-abi COMMAND [ARGUMENTS]\n\n{DESCRIPTION}\n\ncommands:\n{rows}\n\n"
+            f"'verbs-abi COMMAND --help' tells a command's arguments.\n{EPILOG}\n")
+
+
+def _load(name):
+    for known, module, _ in COMMANDS:
+        if known == name:
+            try:
+                return importlib.import_module(module)
+            except ModuleNotFoundError as error:
+                if error.name and (module == error.name or module.startswith(error.name + ".")):
+                    raise errors.UserError(f"'{name}' is not part of this version") from error
+                raise errors.UserError(
+                    f"'{name}' needs the Python module {error.name}, which /usr/bin/python3 has not",
+                    hint="Start it through the verbs-abi launcher, which installs it.") from error
+    raise errors.unknown("command", name, [known for known, _, _ in COMMANDS])
+
+
+def _parse(argv):
+    name = argv[0]
+    module = _load(name)
+    parser = argparse.ArgumentParser(prog="verbs-abi", description=DESCRIPTION, epilog=EPILOG)
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    module.register(subparsers)
+    return parser.parse_args(argv)
+
+
+def main(argv):
+    """Runs the command; returns its exit status."""
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        if len(argv) > 1 and argv[0] == "help":
+            return main([argv[1], "--help"])
+        (sys.stdout if argv else sys.stderr).write(_overview())
+        return errors.EXIT_OK if argv else errors.EXIT_USAGE
+    try:
+        if argv[0].startswith("-"):
+            raise errors.UserError(f"unknown option '{argv[0]}'",
+                                   hint="The command comes first: verbs-abi COMMAND [ARGUMENTS]")
+        arguments = _parse(argv)
+        status = arguments.handler(arguments)
+        sys.stdout.flush()
+        return errors.EXIT_OK if status is None else status
+    except errors.UserError as error:
+        sys.stdout.flush()
+        print(f"verbs-abi: {error}", file=sys.stderr)
+        return errors.EXIT_USAGE
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`): nothing left to say, also not at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    except KeyboardInterrupt:
+        print("verbs-abi: interrupted", file=sys.stderr)
+        return 128 + signal.SIGINT

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=sh
+#
+# Sourced by the launcher: which packages of packages.txt are missing, and how they come in.
+# Reads and writes nothing of the machine but through dpkg-query and apt-get.
+
+# wanted_packages FILE GROUPS: one "a" or "a|b" per line.
+wanted_packages() {
+  awk -v groups=" $2 " '!/^#/ && NF >= 2 && index(groups, " " $1 " ") { print $2 }' "$1"
+}
+
+# missing_packages FILE GROUPS: those of which no alternative is installed.
+missing_packages() {
+  wanted=$(wanted_packages "$1" "$2")
+  # shellcheck disable=SC2046  # one argument per package
+  installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' \
+    $(printf '%s\n' "$wanted" | tr '|' '\n') 2>/dev/null | awk '$2 == "installed" { print $1 }')
+  printf '%s\n' "$wanted" | awk -v installed="$installed" '
+    BEGIN { n = split(installed, names, "\n"); for (i = 1; i <= n; i++) have[names[i]] = 1 }
+    { n = split($1, either, "|"); for (i = 1; i <= n; i++) if (either[i] in have) next; print $1 }'
+}
+
+# choose_packages NAME…: of each "a|b" the first one that the package lists know.
+choose_packages() {
+  for entry; do
+    choice=${entry%%|*}
+    for name in $(printf %s "$entry" | tr '|' ' '); do
+      if apt-cache show --no-all-versions "$name" >/dev/null 2>&1; then choice=$name; break; fi
+    done
+    printf '%s ' "$choice"
+  done
+}
+
+have_package_lists() {
+  for list in /var/lib/apt/lists/*_Packages*; do
+    [ -e "$list" ] && return 0
+  done
+  return 1
+}
+
+# as_root COMMAND…: runs it as root, or through sudo.
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+# Root, or a sudo that needs no password, or one that can ask a person for it.
+can_be_root() {
+  [ "$(id -u)" = 0 ] && return 0
+  command -v sudo >/dev/null 2>&1 || return 1
+  sudo -n true 2>/dev/null && return 0
+  [ -t 0 ] && [ -t 2 ] && [ "${CI-}" != true ]
+}
+
+apt_get() {
+  as_root env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -qq \
+    -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 -o Acquire::Retries=3 \
+    -o Acquire::http::Timeout=30 "$@"
+}
+
+# apt-get update, a few times if another one holds the lock of the lists.
+update_lists() {
+  tries=0
+  until apt_get update >>"$setup_log" 2>&1; do
+    tries=$((tries + 1))
+    if [ $tries -ge 20 ] || ! tail -n 5 "$setup_log" | grep -q 'Could not get lock'; then return 1; fi
+    sleep 3
+  done
+}
+
+setup_failed() {
+  printf 'verbs-abi: the missing packages could not be installed: %s\n' "$1" >&2
+  grep -E '^[EW]:|rror' "$setup_log" | tail -n 15 | sed 's/^/  /' >&2
+  printf 'Install them by hand, then call verbs-abi again:\n  apt-get update && apt-get install --no-install-recommends %s\n' "$2" >&2
+  rm -f "$setup_log"
+  return 1
+}
+
+# ensure_packages FILE GROUPS: 0 when all is there. What it prints goes to stderr.
+ensure_packages() {
+  if ! command -v dpkg-query >/dev/null 2>&1; then
+    echo 'verbs-abi: needs a Debian system (there is no dpkg-query here)' >&2
+    return 1
+  fi
+  missing=$(missing_packages "$1" "$2")
+  [ -z "$missing" ] && return 0
+
+  if ! can_be_root; then
+    # shellcheck disable=SC2086
+    printf 'verbs-abi: packages are missing, and without root or sudo they cannot be installed from here. As root, run:\n  apt-get update && apt-get install --no-install-recommends %s\n' \
+      "$(choose_packages $missing | sed 's/ $//')" >&2
+    return 1
+  fi
+
+  setup_log=$(mktemp) || return 1
+  # shellcheck disable=SC2086
+  printf 'verbs-abi: installing %s packages: %s\n' "$(echo $missing | wc -w)" "$(echo $missing)" >&2
+  if ! have_package_lists; then
+    update_lists || { setup_failed 'apt-get update failed' "$(choose_packages $missing)"; return 1; }
+  fi
+  # shellcheck disable=SC2046,SC2086
+  if ! apt_get install -y --no-install-recommends $(choose_packages $missing) >>"$setup_log" 2>&1; then
+    # The lists may be older than the archive.
+    : >"$setup_log"
+    update_lists || { setup_failed 'apt-get update failed' "$(choose_packages $missing)"; return 1; }
+    apt_get install -y --no-install-recommends $(choose_packages $missing) >>"$setup_log" 2>&1 ||
+      { setup_failed 'apt-get install failed' "$(choose_packages $missing)"; return 1; }
+  fi
+  rm -f "$setup_log"
+
+  missing=$(missing_packages "$1" "$2")
+  if [ -n "$missing" ]; then
+    # shellcheck disable=SC2086
+    printf 'verbs-abi: still missing after apt-get install: %s\n' "$(echo $missing)" >&2
+    return 1
+  fi
+}

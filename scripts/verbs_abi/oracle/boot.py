@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""One boot of a real kernel with a shell script: the answer to a question in ten seconds.
+
+    python3 -m verbs_abi.oracle boot --kernel debian-6.1.192 --file ./prog 'prog /dev/infiniband/uverbs0'
+
+Files land in the guest's /bin; the script finds rxe0 (on lo), /dev/infiniband/uverbs0, and busybox.
+"""
+
+import fcntl
+import pathlib
+import subprocess
+import tempfile
+
+from verbs_abi.oracle import apt
+from verbs_abi.oracle import cpio
+from verbs_abi.oracle import kernels
+from verbs_abi.oracle import vm
+
+ADD_RXE = "vabi-guest addlink rxe0 rxe lo\nchmod 0666 /dev/infiniband/*\n"
+PROBE_ROOM = kernels.SOURCE_ROOT / "harness" / "probe"
+
+
+def guest_tools(cache=None):
+    """Builds the static guest programs (no CMake needed). Returns {name: path}."""
+    folder = (cache or apt.cache_dir()) / "oracle" / "bin"
+    folder.mkdir(parents=True, exist_ok=True)
+    tools = {}
+    for name, sources in (("vabi-guest", ["guest.cc"]),
+                          ("vabi-probe-static", sorted(
+                              path.name for path in PROBE_ROOM.glob("probe*.cc")
+                              if not path.name.endswith("_test.cc")))):
+        paths = [PROBE_ROOM / source for source in sources]
+        if not paths:
+            continue
+        target = folder / name
+        newest = max(path.stat().st_mtime
+                     for path in paths + list(PROBE_ROOM.glob("*.h")))
+        if not target.exists() or target.stat().st_mtime < newest:
+            with tempfile.TemporaryDirectory(dir=folder) as scratch:
+                fresh = pathlib.Path(scratch) / name
+                subprocess.run(["g++", "-std=c++20", "-O1", "-static", "-I",
+                                str(kernels.SOURCE_ROOT), "-o", str(fresh), *map(str, paths)],
+                               check=True, timeout=300)
+                fresh.rename(target)
+        tools[name] = target
+    return tools
+
+
+def one_guest_at_a_time():
+    """A lock that keeps a machine of two cores from running two guests. Close it to release."""
+    path = apt.cache_dir() / "oracle" / "guest.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle = path.open("w")
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    return handle
+
+
+def job(script, files=(), rxe=True):
+    """The archive that makes a guest run `script`; files: (host path, name in the guest)."""
+    archive = cpio.Archive()
+    for name, path in guest_tools().items():
+        archive.file(f"bin/{name}", path.read_bytes(), 0o755)
+    for path, name in files:
+        data = pathlib.Path(path).read_bytes()
+        archive.file(name if "/" in name else f"bin/{name}", data, 0o755)
+    archive.file("job/run", ((ADD_RXE if rxe else "") + script + "\n").encode())
+    return archive.data()
+
+
+def run(kernel, script, files=(), rxe=True, extra=(), **limits):
+    """Boots the kernel of that name, runs the script; returns vm.Result."""
+    unpacked = kernels.Unpacked(kernels.find(kernel)).prepare()
+    with one_guest_at_a_time():
+        return vm.boot(unpacked, [*extra, job(script, files, rxe)], **limits)

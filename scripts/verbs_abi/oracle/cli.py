@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`verbs-abi oracle …`: the subcommands and their options."""
+
+import argparse
+import pathlib
+import sys
+
+from verbs_abi.oracle import apt
+from verbs_abi.oracle import boot
+from verbs_abi.oracle import kernels
+
+
+def _boot(options):
+    files = []
+    for spec in options.file:
+        path, _, name = spec.partition(":")
+        files.append((path, name or pathlib.Path(path).name))
+    result = boot.run(options.kernel, options.script, files, not options.no_rxe,
+                      timeout=options.timeout)
+    print(result.text("stdout"), end="")
+    print(result.text("stderr"), end="", file=sys.stderr)
+    if options.console or result.ended != "done":
+        print(result.console, file=sys.stderr)
+    if options.dmesg:
+        print(result.text("dmesg"), file=sys.stderr)
+    if result.ended != "done":
+        print(f"{options.kernel}: the guest {result.ended} after {result.seconds:.0f} s",
+              file=sys.stderr)
+        return 2
+    return int(result.text("status") or 2)
+
+
+def add_commands(commands):
+    """Adds the subcommands to an argparse subparsers object."""
+    one = commands.add_parser("boot", help="run a shell script on a real kernel")
+    one.add_argument("--kernel", required=True)
+    one.add_argument("--file", action="append", default=[], metavar="PATH[:GUEST]")
+    one.add_argument("--no-rxe", action="store_true", help="do not make rxe0 first")
+    one.add_argument("--timeout", type=float, default=90)
+    one.add_argument("--console", action="store_true")
+    one.add_argument("--dmesg", action="store_true")
+    one.add_argument("script")
+    one.set_defaults(run=_boot)
+
+
+def main(words=None):
+    parser = argparse.ArgumentParser(prog="verbs-abi oracle")
+    add_commands(parser.add_subparsers(required=True))
+    options = parser.parse_args(words)
+    try:
+        return options.run(options)
+    except (kernels.OracleError, apt.AptError) as error:
+        print(f"verbs-abi oracle: {error}", file=sys.stderr)
+        return 2

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#ifndef VABI_SHIMS_UVERBS_OBJECTS_H_
+#define VABI_SHIMS_UVERBS_OBJECTS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "shims/fabric/fabric.h"
+
+// What the kernel keeps for a process: one struct per uverbs object, with the attributes that queries give
+// back. A driver hangs its own state on `driver`.
+
+namespace vabi {
+
+class UverbsFile;
+class Device;
+class CompletionChannel;
+class AsyncEventFile;
+
+enum class ObjectType : uint8_t {
+  kPd, kMr, kMw, kCq, kQp, kSrq, kAh, kXrcd, kWq, kRwqIndTable, kFlow, kFlowAction, kCounters, kDm,
+  kCompChannel, kAsyncEvent,
+  kPrivate,  // a driver's own object type (UAR, DEVX object …): told apart by Object::private_type
+  kCount
+};
+
+// Base of a driver's state for one object.
+struct DriverState {
+  virtual ~DriverState() = default;
+};
+
+struct Object {
+  explicit Object(ObjectType type) : type(type) {}
+  virtual ~Object() = default;
+  Object(const Object&) = delete;
+  Object& operator=(const Object&) = delete;
+
+  ObjectType type;
+  uint16_t private_type = 0;
+  uint32_t handle = 0;
+  uint64_t user_handle = 0;
+  Device* device = nullptr;
+  UverbsFile* file = nullptr;
+  int users = 0;  // the kernel's usecnt: destroy answers EBUSY while > 0
+  std::unique_ptr<DriverState> driver;
+};
+
+// struct ib_ucontext: at most one per open file.
+struct Context {
+  UverbsFile* file = nullptr;
+  Device* device = nullptr;
+  std::unique_ptr<DriverState> driver;
+};
+
+struct Pd : Object {
+  Pd() : Object(ObjectType::kPd) {}
+};
+
+struct Dm : Object {
+  Dm() : Object(ObjectType::kDm) {}
+  uint64_t length = 0;
+  std::vector<uint8_t> bytes;
+};
+
+struct Mr : Object {
+  Mr() : Object(ObjectType::kMr) {}
+  Pd* pd = nullptr;
+  Dm* dm = nullptr;
+  uint64_t start = 0;   // where the bytes are in this process
+  uint64_t length = 0;
+  uint64_t iova = 0;    // how work requests address them
+  uint32_t access = 0;  // IB_ACCESS_*
+  uint32_t lkey = 0, rkey = 0;
+};
+
+struct Mw : Object {
+  Mw() : Object(ObjectType::kMw) {}
+  Pd* pd = nullptr;
+  uint8_t mw_type = 0;
+  uint32_t rkey = 0;
+};
+
+struct Cq : Object {
+  Cq() : Object(ObjectType::kCq) {}
+  uint32_t cqe = 0;          // granted
+  uint32_t comp_vector = 0;
+  uint32_t flags = 0;
+  std::shared_ptr<CompletionChannel> channel;
+  uint32_t comp_events_reported = 0;   // read from the channel, as destroy replies count
+  uint32_t async_events_reported = 0;
+};
+
+struct Xrcd : Object {
+  Xrcd() : Object(ObjectType::kXrcd) {}
+  uint64_t inode = 0;
+};
+
+struct Srq : Object {
+  Srq() : Object(ObjectType::kSrq) {}
+  Pd* pd = nullptr;
+  Xrcd* xrcd = nullptr;
+  Cq* cq = nullptr;
+  uint32_t srq_type = 0;
+  uint32_t max_wr = 0, max_sge = 0, srq_limit = 0;
+  uint32_t srqn = 0;
+  uint32_t events_reported = 0;
+};
+
+struct Ah : Object {
+  Ah() : Object(ObjectType::kAh) {}
+  Pd* pd = nullptr;
+  fabric::AddressVector address;
+};
+
+struct Wq : Object {
+  Wq() : Object(ObjectType::kWq) {}
+  Pd* pd = nullptr;
+  Cq* cq = nullptr;
+  uint32_t wq_type = 0, max_wr = 0, max_sge = 0, wqn = 0;
+  uint32_t create_flags = 0;
+  uint32_t state = 0;
+  uint32_t events_reported = 0;
+};
+
+struct RwqIndTable : Object {
+  RwqIndTable() : Object(ObjectType::kRwqIndTable) {}
+  std::vector<Wq*> wqs;
+  uint32_t number = 0;
+};
+
+struct Flow : Object {
+  Flow() : Object(ObjectType::kFlow) {}
+  struct Qp* qp = nullptr;
+};
+
+struct Counters : Object {
+  Counters() : Object(ObjectType::kCounters) {}
+};
+
+// enum ib_qp_state
+enum class QpState : uint8_t { kReset, kInit, kRtr, kRts, kSqd, kSqe, kErr };
+
+// What modify_qp sets and query_qp gives back (struct ib_qp_attr).
+struct QpAttributes {
+  uint8_t path_mtu = 0, path_mig_state = 0;
+  uint32_t qkey = 0, rq_psn = 0, sq_psn = 0, dest_qp_num = 0, access_flags = 0;
+  fabric::AddressVector address, alternate;
+  uint16_t pkey_index = 0, alt_pkey_index = 0;
+  uint8_t en_sqd_async_notify = 0, sq_draining = 0, max_rd_atomic = 0, max_dest_rd_atomic = 0;
+  uint8_t min_rnr_timer = 0, port_num = 0, timeout = 0, retry_cnt = 0, rnr_retry = 0;
+  uint8_t alt_port_num = 0, alt_timeout = 0;
+  uint32_t rate_limit = 0;
+};
+
+struct QpCapabilities {
+  uint32_t max_send_wr = 0, max_recv_wr = 0, max_send_sge = 0, max_recv_sge = 0, max_inline = 0;
+};
+
+struct Qp : Object {
+  Qp() : Object(ObjectType::kQp) {}
+  uint8_t qp_type = 0;  // enum ib_qp_type, as uverbs passes it
+  bool is_open = false;  // OPEN_QP's second reference to an XRC target
+  QpState state = QpState::kReset;
+  uint32_t qp_num = 0;
+  Pd* pd = nullptr;
+  Cq* send_cq = nullptr;
+  Cq* recv_cq = nullptr;
+  Srq* srq = nullptr;
+  Xrcd* xrcd = nullptr;
+  RwqIndTable* ind_table = nullptr;
+  uint32_t create_flags = 0;
+  bool signal_all = false;
+  QpCapabilities cap;
+  QpAttributes attr;
+  uint32_t events_reported = 0;
+  // The NIC's side of the queue pair; made by the driver.
+  fabric::Endpoint* endpoint = nullptr;
+};
+
+}  // namespace vabi
+
+#endif  // VABI_SHIMS_UVERBS_OBJECTS_H_

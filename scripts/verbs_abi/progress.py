@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""One line of progress on stderr: rewritten in place where a person looks, plain lines elsewhere."""
+
+import os
+import shutil
+import sys
+import time
+
+
+def for_people(stream=None):
+    """Does a person look at this stream? Not in a pipe, not with CI=true, not on a dumb terminal."""
+    stream = stream or sys.stderr
+    return (stream.isatty() and os.environ.get("CI") != "true"
+            and os.environ.get("TERM", "dumb") != "dumb")
+
+
+class Progress:
+    """`with Progress("building") as progress: progress.update("12/80")`.
+
+    For people each update replaces the last one; elsewhere only `note` and `done` print.
+    """
+
+    def __init__(self, title, stream=None):
+        self._title = title
+        self._stream = stream or sys.stderr
+        self._live = for_people(self._stream)
+        self._shown = False
+        self._last = 0.0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._clear()
+
+    def _clear(self):
+        if self._shown:
+            self._stream.write("\r\033[K")
+            self._stream.flush()
+            self._shown = False
+
+    def update(self, text):
+        """What is going on now. Costs nothing when called often."""
+        now = time.monotonic()
+        if not self._live or (self._shown and now - self._last < 0.05):
+            return
+        self._last = now
+        line = f"{self._title}: {text}"[:max(20, shutil.get_terminal_size().columns - 1)]
+        self._stream.write(f"\r\033[K{line}")
+        self._stream.flush()
+        self._shown = True
+
+    def note(self, text):
+        """A line that stays."""
+        self._clear()
+        self._stream.write(f"{self._title}: {text}\n")
+        self._stream.flush()

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""For maintainers: writes a suite's current versions and digests into matrix/userlands/NAME.json.
+
+    python3 -m verbs_abi.userlands.pin NAME…      (in scripts/)
+"""
+
+import json
+import sys
+
+from verbs_abi import matrix, paths
+from verbs_abi.userlands import archive
+
+FIELDS = ("name", "part", "source", "version", "file", "size", "sha256", "required", "purpose")
+
+
+def pin(name):
+    """Updates the file of that name; prints what changed."""
+    entry = matrix.get("userlands", name)
+    rows = entry.data["packages"]
+    suite = entry.data["suite"]
+    found = archive.current(suite, [row["name"] for row in rows], mirror=archive.mirrors()[0],
+                            state=paths.cache_dir() / "apt" / suite)
+    for row in rows:
+        if row["name"] not in found:
+            print(f"{name}: {row['name']} is not in {suite}", file=sys.stderr)
+            continue
+        new = found[row["name"]]
+        if row.get("version") != new["version"]:
+            print(f"{name}: {row['name']} {row.get('version')} -> {new['version']}")
+        row.update(new)
+        if new["source"] == entry.data["source"]:
+            entry.data["source_version"] = new["version"]
+    entry.data["packages"] = [{key: row[key] for key in FIELDS if key in row} for row in rows]
+    entry.path.write_text(matrix.formatted(entry.data))
+
+
+if __name__ == "__main__":
+    for argument in sys.argv[1:]:
+        pin(argument)

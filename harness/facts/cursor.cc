@@ -16,8 +16,8 @@ void Cursor::Fail(const std::string& expected) const {
   constexpr size_t kShown = 60;
   std::string found = value_.dump(-1, ' ', false, Json::error_handler_t::replace);
   if (found.size() > kShown) found = found.substr(0, kShown) + "...";
-  throw FormatError(where_ + ": at " + (pointer.empty() ? "the top level" : pointer) + ": expected " + expected +
-                    ", found " + found);
+  throw FormatError(where_ + ": at " + (pointer.empty() ? "the top level" : pointer) +
+                    ": expected " + expected + ", found " + found);
 }
 
 const Json& Cursor::Object() const {
@@ -47,7 +47,8 @@ std::string Cursor::String() const {
 }
 
 uint32_t Cursor::Uint32() const {
-  if (!value_.is_number_unsigned() || value_.get<uint64_t>() > std::numeric_limits<uint32_t>::max()) {
+  if (!value_.is_number_unsigned() ||
+      value_.get<uint64_t>() > std::numeric_limits<uint32_t>::max()) {
     Fail("a number from 0 to 2^32-1");
   }
   return value_.get<uint32_t>();
@@ -55,7 +56,8 @@ uint32_t Cursor::Uint32() const {
 
 int64_t Cursor::Int64() const {
   if (!value_.is_number_integer()) Fail("an integer");
-  return IsUnsignedBeyondInt64() ? static_cast<int64_t>(value_.get<uint64_t>()) : value_.get<int64_t>();
+  return IsUnsignedBeyondInt64() ? static_cast<int64_t>(value_.get<uint64_t>())
+                                 : value_.get<int64_t>();
 }
 
 bool Cursor::IsUnsignedBeyondInt64() const {
@@ -79,10 +81,13 @@ Json ParseJson(std::string_view text, const std::string& where) {
     size_t at = std::min<size_t>(error.byte ? error.byte - 1 : 0, text.size());
     std::string_view before = text.substr(0, at);
     size_t line = 1 + static_cast<size_t>(std::count(before.begin(), before.end(), '\n'));
-    size_t column = at - (before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1) + 1;
-    throw FormatError(where + ":" + std::to_string(line) + ":" + std::to_string(column) + ": expected JSON, found " +
-                      (at >= text.size() ? "the end of the file: it seems to be cut off" : "a syntax error") + " (" +
-                      error.what() + ")");
+    size_t column =
+        at - (before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1) + 1;
+    throw FormatError(
+        where + ":" + std::to_string(line) + ":" + std::to_string(column) +
+        ": expected JSON, found " +
+        (at >= text.size() ? "the end of the file: it seems to be cut off" : "a syntax error") +
+        " (" + error.what() + ")");
   }
 }
 

@@ -20,8 +20,8 @@ struct FormatError : std::exception {
   std::string message;
 };
 
-// A place in a JSON document that knows its way from the root, so that errors can name it as a JSON pointer. Lives on
-// the stack while the document is walked; costs nothing until something is wrong.
+// A place in a JSON document that knows its way from the root, so that errors can name it as a JSON
+// pointer. Lives on the stack while the document is walked; costs nothing until something is wrong.
 class Cursor {
  public:
   Cursor(const Json& value, const std::string& where) : value_(value), where_(where) {}

@@ -15,8 +15,9 @@ namespace {
 void ReadFormat(const Cursor& top) {
   int64_t format = top["format"].Int64();
   if (format != kFormat) {
-    top["format"].Fail("facts format " + std::to_string(kFormat) +
-                       (format > kFormat ? " (this file is of a newer verbs-abi: update this one)" : ""));
+    top["format"].Fail(
+        "facts format " + std::to_string(kFormat) +
+        (format > kFormat ? " (this file is of a newer verbs-abi: update this one)" : ""));
   }
 }
 
@@ -205,7 +206,8 @@ Json FieldJson(const Field& field, const Field& field32) {
     out["f"] = std::move(members);
   }
   if (!field.same_type_as.empty()) out["as"] = field.same_type_as;
-  if (field32.offset != field.offset || field32.size != field.size) out["i386"] = {field32.offset, field32.size};
+  if (field32.offset != field.offset || field32.size != field.size)
+    out["i386"] = {field32.offset, field32.size};
   return out;
 }
 
@@ -269,7 +271,8 @@ Result<std::string> ReadFile(const std::filesystem::path& path) {
 
 }  // namespace
 
-std::filesystem::path HeaderFile(const std::filesystem::path& dir, std::string_view path, std::string_view digest) {
+std::filesystem::path HeaderFile(const std::filesystem::path& dir, std::string_view path,
+                                 std::string_view digest) {
   return dir / "headers" / (std::string(path) + "." + std::string(digest) + ".json");
 }
 
@@ -319,7 +322,8 @@ class SnapshotReader {
     std::string where = file.string();
     Result<std::string> text = ReadFile(file);
     if (!text) {
-      return Error{where + ": cannot be read; expected the file of snapshot '" + name + "' (" + NearNames(dir) + ")"};
+      return Error{where + ": cannot be read; expected the file of snapshot '" + name + "' (" +
+                   NearNames(dir) + ")"};
     }
     Json json = ParseJson(*text, where);
     Cursor top(json, where);
@@ -336,7 +340,8 @@ class SnapshotReader {
     Cursor source = top["source"];
     source["kind"].String();
     for (auto it = source.json().begin(); it != source.json().end(); ++it) {
-      snapshot.source_.emplace_back(it.key(), it->is_string() ? it->get<std::string>() : it->dump());
+      snapshot.source_.emplace_back(it.key(),
+                                    it->is_string() ? it->get<std::string>() : it->dump());
     }
     std::vector<Header> headers;
     Cursor list = top["headers"];
@@ -361,23 +366,27 @@ class SnapshotReader {
     at.Fail("one of x86_64, i386");
   }
 
-  static Header ReadOneHeader(const std::filesystem::path& dir, const std::string& path, const std::string& digest,
-                              const std::string& where) {
+  static Header ReadOneHeader(const std::filesystem::path& dir, const std::string& path,
+                              const std::string& digest, const std::string& where) {
     std::filesystem::path file = HeaderFile(dir, path, digest);
     Result<std::string> text = ReadFile(file);
     if (!text) {
-      throw FormatError(where + ": at /headers/" + path + ": expected the facts of this header in " + file.string() +
+      throw FormatError(where + ": at /headers/" + path +
+                        ": expected the facts of this header in " + file.string() +
                         ", which cannot be read");
     }
     Result<Header> header = ParseHeader(*text, file.string());
     if (!header) throw FormatError(header.error());
     if (header->path != path) {
-      throw FormatError(file.string() + ": at /header: expected \"" + path + "\", found \"" + header->path + "\"");
+      throw FormatError(file.string() + ": at /header: expected \"" + path + "\", found \"" +
+                        header->path + "\"");
     }
     if (header->digest != digest) {
-      throw FormatError(file.string() + ": expected content with digest " + digest + " as its name says, found " +
-                        header->digest + ": the file was changed; extract the facts again, or rename it and its entry in " +
-                        where);
+      throw FormatError(
+          file.string() + ": expected content with digest " + digest + " as its name says, found " +
+          header->digest +
+          ": the file was changed; extract the facts again, or rename it and its entry in " +
+          where);
     }
     return std::move(*header);
   }
@@ -385,7 +394,8 @@ class SnapshotReader {
   static std::string NearNames(const std::filesystem::path& dir) {
     std::vector<std::string> names = ListSnapshots(dir);
     if (names.empty()) return "this folder has no snapshot";
-    return "this folder has " + std::to_string(names.size()) + ", from " + names.front() + " to " + names.back();
+    return "this folder has " + std::to_string(names.size()) + ", from " + names.front() + " to " +
+           names.back();
   }
 };
 
@@ -417,7 +427,8 @@ std::string WriteSnapshot(const Snapshot& snapshot) {
   return out + "\n}}\n";
 }
 
-Result<std::filesystem::path> SaveSnapshot(const Snapshot& snapshot, const std::filesystem::path& dir) {
+Result<std::filesystem::path> SaveSnapshot(const Snapshot& snapshot,
+                                           const std::filesystem::path& dir) {
   auto write = [](const std::filesystem::path& file, const std::string& text) {
     std::error_code ignored;
     std::filesystem::create_directories(file.parent_path(), ignored);

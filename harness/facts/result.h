@@ -17,7 +17,7 @@ struct Error {
 template <typename T>
 class Result {
  public:
-  Result(T value) : value_(std::move(value)) {}             // NOLINT: implicit by intent
+  Result(T value) : value_(std::move(value)) {}              // NOLINT: implicit by intent
   Result(Error error) : error_(std::move(error.message)) {}  // NOLINT: implicit by intent
 
   bool ok() const { return value_.has_value(); }

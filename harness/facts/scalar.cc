@@ -10,13 +10,22 @@ struct Scalar {
 };
 
 constexpr Scalar kScalars[] = {
-    {"__u8", 1, 1},          {"__s8", 1, 1},   {"char", 1, 1},          {"unsigned char", 1, 1}, {"signed char", 1, 1},
-    {"_Bool", 1, 1},         {"bool", 1, 1},   {"__u16", 2, 2},         {"__s16", 2, 2},         {"__be16", 2, 2},
-    {"__le16", 2, 2},        {"short", 2, 2},  {"unsigned short", 2, 2}, {"__u32", 4, 4},         {"__s32", 4, 4},
-    {"__be32", 4, 4},        {"__le32", 4, 4}, {"int", 4, 4},           {"unsigned int", 4, 4},  {"unsigned", 4, 4},
-    {"__u64", 8, 8},         {"__s64", 8, 8},  {"__be64", 8, 8},        {"__le64", 8, 8},        {"__aligned_u64", 8, 8},
-    {"__aligned_s64", 8, 8}, {"__aligned_be64", 8, 8}, {"__aligned_le64", 8, 8},
-    {"long", 8, 4},          {"unsigned long", 8, 4},  {"long long", 8, 8}, {"unsigned long long", 8, 8},
+    {"__u8", 1, 1},           {"__s8", 1, 1},
+    {"char", 1, 1},           {"unsigned char", 1, 1},
+    {"signed char", 1, 1},    {"_Bool", 1, 1},
+    {"bool", 1, 1},           {"__u16", 2, 2},
+    {"__s16", 2, 2},          {"__be16", 2, 2},
+    {"__le16", 2, 2},         {"short", 2, 2},
+    {"unsigned short", 2, 2}, {"__u32", 4, 4},
+    {"__s32", 4, 4},          {"__be32", 4, 4},
+    {"__le32", 4, 4},         {"int", 4, 4},
+    {"unsigned int", 4, 4},   {"unsigned", 4, 4},
+    {"__u64", 8, 8},          {"__s64", 8, 8},
+    {"__be64", 8, 8},         {"__le64", 8, 8},
+    {"__aligned_u64", 8, 8},  {"__aligned_s64", 8, 8},
+    {"__aligned_be64", 8, 8}, {"__aligned_le64", 8, 8},
+    {"long", 8, 4},           {"unsigned long", 8, 4},
+    {"long long", 8, 8},      {"unsigned long long", 8, 8},
 };
 
 }  // namespace

@@ -10,8 +10,8 @@
 
 namespace vabi::facts {
 
-// Size in bytes of a scalar type as UAPI headers spell it ("__u32", "unsigned long", "void *"). Nothing for records,
-// typedefs of a header's own and anything else.
+// Size in bytes of a scalar type as UAPI headers spell it ("__u32", "unsigned long", "void *").
+// Nothing for records, typedefs of a header's own and anything else.
 std::optional<uint32_t> ScalarSize(std::string_view type, Arch arch);
 
 }  // namespace vabi::facts

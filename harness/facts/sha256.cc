@@ -18,8 +18,8 @@ constexpr bool IsPrime(uint32_t n) {
   return n > 1;
 }
 
-// First 32 fractional bits of the k-th root of n (k = 2 or 3), found bit by bit: FIPS 180-4 defines all of the
-// algorithm's constants this way.
+// First 32 fractional bits of the k-th root of n (k = 2 or 3), found bit by bit: FIPS 180-4 defines
+// all of the algorithm's constants this way.
 constexpr uint32_t RootFraction(uint32_t n, int k) {
   unsigned __int128 target = static_cast<unsigned __int128>(n) << (32 * k);
   uint64_t root = 0;
@@ -50,8 +50,8 @@ static_assert(kInitial[0] == 0x6a09e667 && kRound[63] == 0xc67178f2);
 void Compress(std::array<uint32_t, 8>& state, const unsigned char* block) {
   std::array<uint32_t, 64> w;
   for (size_t i = 0; i < 16; ++i) {
-    w[i] = uint32_t{block[4 * i]} << 24 | uint32_t{block[4 * i + 1]} << 16 | uint32_t{block[4 * i + 2]} << 8 |
-           uint32_t{block[4 * i + 3]};
+    w[i] = uint32_t{block[4 * i]} << 24 | uint32_t{block[4 * i + 1]} << 16 |
+           uint32_t{block[4 * i + 2]} << 8 | uint32_t{block[4 * i + 3]};
   }
   for (size_t i = 16; i < 64; ++i) {
     uint32_t s0 = std::rotr(w[i - 15], 7) ^ std::rotr(w[i - 15], 18) ^ (w[i - 15] >> 3);
@@ -84,7 +84,8 @@ std::string Sha256Hex(std::string_view data) {
   tail[rest] = 0x80;
   size_t blocks = rest + 9 <= kBlock ? 1 : 2;
   uint64_t bits = uint64_t{data.size()} * 8;
-  for (size_t i = 0; i < 8; ++i) tail[blocks * kBlock - 1 - i] = static_cast<unsigned char>(bits >> (8 * i));
+  for (size_t i = 0; i < 8; ++i)
+    tail[blocks * kBlock - 1 - i] = static_cast<unsigned char>(bits >> (8 * i));
   for (size_t i = 0; i < blocks; ++i) Compress(state, tail.data() + i * kBlock);
 
   std::string hex;

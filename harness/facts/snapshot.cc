@@ -86,12 +86,14 @@ const Struct* Snapshot::FindStruct(std::string_view name, Arch arch) const {
   return found == structs_.end() ? nullptr : &LayoutFor(*found->second, arch);
 }
 
-std::optional<FieldRef> Snapshot::FindField(std::string_view struct_name, std::string_view path, Arch arch) const {
+std::optional<FieldRef> Snapshot::FindField(std::string_view struct_name, std::string_view path,
+                                            Arch arch) const {
   const Struct* record = FindStruct(struct_name, arch);
   return record ? FindField(*record, path, arch) : std::nullopt;
 }
 
-std::optional<FieldRef> Snapshot::FindField(const Struct& start, std::string_view path, Arch arch) const {
+std::optional<FieldRef> Snapshot::FindField(const Struct& start, std::string_view path,
+                                            Arch arch) const {
   const Struct* record = &LayoutFor(start, arch);
   FieldRef ref;
   while (true) {
@@ -103,7 +105,8 @@ std::optional<FieldRef> Snapshot::FindField(const Struct& start, std::string_vie
 
     const Field& field = *member->field;
     ref.field = &field;
-    ref.bit_offset = field.is_bitfield() ? (member->offset - field.offset) * 8 + field.bit_offset : 0;
+    ref.bit_offset =
+        field.is_bitfield() ? (member->offset - field.offset) * 8 + field.bit_offset : 0;
     ref.bit_width = field.bit_width;
     ref.offset = member->offset;
     ref.size = field.size;
@@ -111,7 +114,9 @@ std::optional<FieldRef> Snapshot::FindField(const Struct& start, std::string_vie
     ref.dims = field.dims;
     ref.flexible = field.flexible;
     std::string_view type_name = RecordName(field.type);
-    ref.record = field.record ? field.record.get() : type_name.empty() ? nullptr : FindStruct(type_name, arch);
+    ref.record = field.record        ? field.record.get()
+                 : type_name.empty() ? nullptr
+                                     : FindStruct(type_name, arch);
 
     for (uint32_t index : part->indexes) {
       if (ref.dims.empty()) return std::nullopt;
@@ -153,7 +158,8 @@ const Macro* Snapshot::FindMacro(std::string_view name) const {
   return found == macros_.end() ? nullptr : found->second;
 }
 
-void Snapshot::ForEachStruct(const std::function<void(const Header&, const Struct&)>& visit, Arch arch) const {
+void Snapshot::ForEachStruct(const std::function<void(const Header&, const Struct&)>& visit,
+                             Arch arch) const {
   for (const Header& header : *headers_) {
     for (const Decl& decl : header.decls) {
       if (auto* record = std::get_if<Struct>(&decl)) visit(header, LayoutFor(*record, arch));
@@ -177,7 +183,8 @@ void Snapshot::ForEachMacro(const std::function<void(const Header&, const Macro&
   }
 }
 
-Result<Snapshot> Snapshot::FromHeaders(std::string name, Source source, std::vector<Header> headers) {
+Result<Snapshot> Snapshot::FromHeaders(std::string name, Source source,
+                                       std::vector<Header> headers) {
   Snapshot snapshot;
   snapshot.name_ = std::move(name);
   snapshot.source_ = std::move(source);
@@ -218,10 +225,11 @@ std::optional<Error> Snapshot::Index() {
 std::vector<std::string> ListSnapshots(const std::filesystem::path& dir) {
   std::vector<std::string> names;
   std::error_code error;
-  for (auto it = std::filesystem::directory_iterator(dir, error); !error && it != std::filesystem::directory_iterator();
-       it.increment(error)) {
+  for (auto it = std::filesystem::directory_iterator(dir, error);
+       !error && it != std::filesystem::directory_iterator(); it.increment(error)) {
     const std::filesystem::path& path = it->path();
-    if (path.extension() == ".json" && path.stem().extension() != ".schema") names.push_back(path.stem().string());
+    if (path.extension() == ".json" && path.stem().extension() != ".schema")
+      names.push_back(path.stem().string());
   }
   std::sort(names.begin(), names.end());
   return names;

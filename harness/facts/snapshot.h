@@ -35,11 +35,12 @@ struct FieldRef {
 
 class Snapshot {
  public:
-  // Reads DIR/NAME.json and the header files it lists. The error names file, line or JSON pointer, and what was
-  // expected there.
+  // Reads DIR/NAME.json and the header files it lists. The error names file, line or JSON pointer,
+  // and what was expected there.
   static Result<Snapshot> Load(const std::filesystem::path& dir, const std::string& name);
 
-  // A snapshot made of headers at hand. Fails when two headers define a struct of the same name differently.
+  // A snapshot made of headers at hand. Fails when two headers define a struct of the same name
+  // differently.
   static Result<Snapshot> FromHeaders(std::string name, Source source, std::vector<Header> headers);
 
   const std::string& name() const { return name_; }
@@ -52,13 +53,15 @@ class Snapshot {
   const std::vector<Header>& headers() const { return *headers_; }
   const Header* FindHeader(std::string_view path) const;
 
-  // Struct or union by name, "ib_uverbs_send_wr", also one that is defined inside another. Null when unknown.
+  // Struct or union by name, "ib_uverbs_send_wr", also one that is defined inside another. Null
+  // when unknown.
   const Struct* FindStruct(std::string_view name, Arch arch = Arch::kX86_64) const;
 
-  // Member by path from `record`: "wr.rdma.remote_addr". Members of anonymous structs and unions count as members of
-  // the record around them; "[i]" picks an array element. Follows named struct types that the snapshot has. Nothing
-  // when a part of the path does not exist.
-  std::optional<FieldRef> FindField(const Struct& record, std::string_view path, Arch arch = Arch::kX86_64) const;
+  // Member by path from `record`: "wr.rdma.remote_addr". Members of anonymous structs and unions
+  // count as members of the record around them; "[i]" picks an array element. Follows named struct
+  // types that the snapshot has. Nothing when a part of the path does not exist.
+  std::optional<FieldRef> FindField(const Struct& record, std::string_view path,
+                                    Arch arch = Arch::kX86_64) const;
   std::optional<FieldRef> FindField(std::string_view struct_name, std::string_view path,
                                     Arch arch = Arch::kX86_64) const;
 
@@ -70,7 +73,8 @@ class Snapshot {
   const Macro* FindMacro(std::string_view name) const;
 
   // In the order of headers and declarations. Structs: top-level ones, in the layout of `arch`.
-  void ForEachStruct(const std::function<void(const Header&, const Struct&)>& visit, Arch arch = Arch::kX86_64) const;
+  void ForEachStruct(const std::function<void(const Header&, const Struct&)>& visit,
+                     Arch arch = Arch::kX86_64) const;
   void ForEachEnum(const std::function<void(const Header&, const Enum&)>& visit) const;
   void ForEachMacro(const std::function<void(const Header&, const Macro&)>& visit) const;
 

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "harness/world/compile.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "harness/world/test_world.h"
+
+namespace vabi {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+namespace fs = std::filesystem;
+
+// A root of its own, with links to the real facts, in which a test may put broken files.
+class ScratchRoot : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = fs::temp_directory_path() /
+            ("vabi-world-" + std::to_string(::getpid()) + "-" +
+             ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::create_directories(root_ / "matrix");
+    fs::create_directory_symlink(fs::absolute("reference-headers"), root_ / "reference-headers");
+    for (const char* dir : {"kernels", "providers", "overlays"}) {
+      fs::copy(fs::path("matrix") / dir, root_ / "matrix" / dir);
+    }
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  void Write(const std::string& path, const std::string& text) {
+    std::ofstream(root_ / "matrix" / path) << text;
+  }
+  std::string ErrorFor(const std::string& kernel, const std::string& overlay = "",
+                       const std::string& provider = "mlx5") {
+    WorldSpec spec;
+    spec.kernel = kernel;
+    spec.devices.push_back({provider, "", ""});
+    if (!overlay.empty()) spec.overlays.push_back(OverlaySpec::Parse(overlay));
+    WorldCompiler compiler(root_);
+    auto world = compiler.Compile(spec);
+    return world ? "no error" : world.error();
+  }
+
+  fs::path root_;
+};
+
+// rdma/ib_user_verbs.h and rdma/rdma_user_ioctl_cmds.h of the package: the write header is two words, the
+// ioctl header 24 bytes since it carries driver_id; modify_qp starts with two 32-byte address vectors.
+TEST(WorldCompiler, TakesSizesAndPlacesFromTheKernelsOwnHeaders) {
+  TestWorld newest("debian-7.3.4", {"mlx5"});
+  EXPECT_EQ(newest.world().Size(VABI_S(ib_uverbs_cmd_hdr)), 8U);
+  EXPECT_EQ(newest.world().Size(VABI_S(ib_uverbs_ioctl_hdr)), 24U);
+  EXPECT_EQ(newest.world().At(VABI_F(ib_uverbs_modify_qp, qp_handle)).offset, 64);
+  EXPECT_EQ(newest.world().Constant(VABI_C(UVERBS_METHOD_GET_CONTEXT)), 3);
+}
+
+TEST(WorldCompiler, NamesTheNearestKernel) {
+  WorldCompiler compiler(".");
+  WorldSpec spec;
+  spec.kernel = "debian-6.1.19";
+  auto world = compiler.Compile(spec);
+  ASSERT_FALSE(world.ok());
+  EXPECT_THAT(world.error(), AllOf(HasSubstr("unknown kernel \"debian-6.1.19\""),
+                                   HasSubstr("did you mean \"debian-6.1.192\"")));
+}
+
+TEST(WorldCompiler, GivesEachDeviceAddressesOfItsOwn) {
+  TestWorld test("debian-6.12.117", {"mlx5", "mlx5", "rxe"});
+  const WorldImage& image = test.image();
+  ASSERT_EQ(image.device_count, 3U);
+  EXPECT_STREQ(image.device[1].name, "mlx5_1");
+  EXPECT_STREQ(image.device[2].name, "rxe0");
+  EXPECT_NE(image.device[0].node_guid, image.device[1].node_guid);
+  EXPECT_NE(image.device[0].ports[0].lid, image.device[1].ports[0].lid);
+  EXPECT_STRNE(image.device[0].pci_address, image.device[1].pci_address);
+  EXPECT_STREQ(image.node[2].path, "/dev/infiniband/uverbs2");
+  EXPECT_EQ(image.node[2].minor, 194U);
+}
+
+TEST_F(ScratchRoot, BrokenJsonIsNamedWithItsLine) {
+  Write("kernels/broken.json", "{\n  \"name\": \"broken\",\n  oops\n}\n");
+  EXPECT_THAT(ErrorFor("broken"), HasSubstr("broken.json:3: not valid JSON"));
+}
+
+TEST_F(ScratchRoot, AChangeThatNamesNothingIsRefusedWithItsPointer) {
+  Write("kernels/odd.json",
+        R"({"name":"odd","parent":"base","known_by":"source",
+            "changes":[{"knob":"ioctl","value":0,"why":"x"},{"rule":"ioctl.absnt","on":false,"why":"x"}]})");
+  EXPECT_THAT(ErrorFor("odd"), AllOf(HasSubstr("odd.json: /changes/1: unknown rule \"ioctl.absnt\""),
+                                     HasSubstr("did you mean \"ioctl.absent\"")));
+}
+
+TEST_F(ScratchRoot, AChangeNeedsItsReason) {
+  Write("kernels/odd.json", R"({"name":"odd","parent":"base","known_by":"source",
+                                "changes":[{"knob":"ioctl","value":0}]})");
+  EXPECT_THAT(ErrorFor("odd"), HasSubstr("/changes/0: needs a \"why\""));
+}
+
+TEST_F(ScratchRoot, ParentsThatGoInACircleEnd) {
+  Write("kernels/a.json", R"({"name":"a","parent":"b","known_by":"source","headers":"debian-7.3.4"})");
+  Write("kernels/b.json", R"({"name":"b","parent":"a","known_by":"source"})");
+  EXPECT_THAT(ErrorFor("a"), HasSubstr("/parent: the chain of parents has no end"));
+}
+
+TEST_F(ScratchRoot, AKernelWithoutTheDriverMakesTheWorldAbsent) {
+  Write("kernels/old.json", R"({"name":"old","parent":"base","known_by":"source",
+                                "changes":[{"driver":"rxe","present":false,"why":"x"}]})");
+  WorldSpec spec;
+  spec.kernel = "old";
+  spec.devices.push_back({"rxe", "", ""});
+  WorldCompiler compiler(root_);
+  auto world = compiler.Compile(spec);
+  ASSERT_TRUE(world.ok()) << world.error();
+  EXPECT_EQ(world->absent, "old has no driver rxe");
+}
+
+TEST_F(ScratchRoot, OverlaysTurnKernelsAndViews) {
+  Write("overlays/o.json",
+        R"({"name":"o","value":"N","changes":[{"device":"abi_version","value":"$VALUE"},
+            {"sysfs":"class/infiniband_verbs/uverbs$UVERBS/abi_version","content":"$VALUE\n"},
+            {"knob":"ioctl","value":0},{"node":"mode","value":384}]})");
+  WorldSpec spec;
+  spec.kernel = "debian-6.12.117";
+  spec.devices = {{"mlx5", "", ""}, {"mlx5", "", ""}};
+  spec.overlays.push_back(OverlaySpec::Parse("o@mlx5_1=2"));
+  WorldCompiler compiler(root_);
+  auto world = compiler.Compile(spec);
+  ASSERT_TRUE(world.ok()) << world.error();
+  EXPECT_EQ(world->image->device[0].abi_version, 1U);
+  EXPECT_EQ(world->image->device[1].abi_version, 2U);
+  EXPECT_EQ(world->image->node[0].mode, 0666U);
+  EXPECT_EQ(world->image->node[1].mode, 0600U);
+  EXPECT_EQ(world->image->knob[Index(KnobId::ioctl)], 0);
+  ASSERT_EQ(world->sysfs_edits.size(), 1U);
+  EXPECT_EQ(world->sysfs_edits[0].path, "/sys/class/infiniband_verbs/uverbs1/abi_version");
+  EXPECT_EQ(world->sysfs_edits[0].content, "2\n");
+}
+
+TEST_F(ScratchRoot, AnOverlaySaysWhetherItTakesAValue) {
+  Write("overlays/o.json", R"({"name":"o","value":"a number","changes":[]})");
+  EXPECT_THAT(ErrorFor("debian-6.12.117", "o"), HasSubstr("overlay o: needs a value: a number"));
+  Write("overlays/p.json", R"({"name":"p","changes":[]})");
+  EXPECT_THAT(ErrorFor("debian-6.12.117", "p=1"), HasSubstr("takes no value"));
+  EXPECT_THAT(ErrorFor("debian-6.12.117", "pp"), HasSubstr("unknown overlay \"pp\""));
+}
+
+TEST_F(ScratchRoot, UnknownProvidersAndLinksAreNamed) {
+  EXPECT_THAT(ErrorFor("debian-6.12.117", "", "mlx6"), HasSubstr("did you mean \"mlx5\""));
+}
+
+TEST(OverlaySpec, ReadsNameStepAndValue) {
+  const OverlaySpec overlay = OverlaySpec::Parse("errno@DEVICE.GET_CONTEXT=EIO");
+  EXPECT_EQ(overlay.name, "errno");
+  EXPECT_EQ(overlay.step, "DEVICE.GET_CONTEXT");
+  EXPECT_EQ(overlay.value, "EIO");
+}
+
+}  // namespace
+}  // namespace vabi

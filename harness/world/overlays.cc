@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "harness/world/overlays.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+
+#include "harness/world/json_file.h"
+
+namespace vabi {
+namespace {
+
+using facts::Error;
+using facts::Result;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+void ReplaceAll(std::string* text, const std::string& from, const std::string& to) {
+  for (size_t at = text->find(from); at != std::string::npos; at = text->find(from, at + to.size())) {
+    text->replace(at, from.size(), to);
+  }
+}
+
+// The change with its variables filled in, for one device (or none).
+json FillIn(const json& change, const OverlaySpec& overlay, const DeviceImage* device) {
+  json filled = change;
+  for (auto& [key, value] : filled.items()) {
+    if (!value.is_string()) continue;
+    std::string text = value.get<std::string>();
+    ReplaceAll(&text, "$VALUE", overlay.value);
+    ReplaceAll(&text, "$STEP", overlay.step);
+    if (device != nullptr) {
+      ReplaceAll(&text, "$DEVICE", device->name);
+      ReplaceAll(&text, "$UVERBS", std::to_string(device->uverbs));
+    }
+    value = text;
+  }
+  return filled;
+}
+
+Result<int64_t> Value(const json& change) {
+  if (change.contains("value")) {
+    const json& value = change["value"];
+    if (value.is_number_integer()) return value.get<int64_t>();
+    if (value.is_boolean()) return static_cast<int64_t>(value.get<bool>());
+    if (value.is_string()) {
+      const std::string text = value.get<std::string>();
+      char* end = nullptr;
+      const long long number = std::strtoll(text.c_str(), &end, 0);
+      if (!text.empty() && *end == '\0') return static_cast<int64_t>(number);
+      return Error{"needs a whole number, not \"" + text + "\""};
+    }
+  }
+  return Error{"needs \"value\": a whole number"};
+}
+
+// Names that a {"node": NAME, "value": N} and its like can set.
+template <typename Target>
+using Setters = std::map<std::string, void (*)(Target&, int64_t)>;
+
+template <typename Target>
+Result<bool> Set(const Setters<Target>& setters, const json& change, const char* key, Target& target) {
+  const std::string name = change[key].get<std::string>();
+  const auto setter = setters.find(name);
+  if (setter == setters.end()) {
+    std::vector<std::string> names;
+    for (const auto& [known, unused] : setters) names.push_back(known);
+    return Error{std::string("unknown ") + key + " \"" + name + "\"" + Nearest(name, names)};
+  }
+  auto value = Value(change);
+  if (!value) return Error{value.error()};
+  setter->second(target, *value);
+  return true;
+}
+
+const Setters<DeviceImage> kDeviceSetters = {
+    {"abi_version", [](DeviceImage& d, int64_t v) { d.abi_version = static_cast<uint32_t>(v); }},
+    {"hidden_from_netlink", [](DeviceImage& d, int64_t v) { d.hidden_from_netlink = v != 0; }},
+    {"driver_id", [](DeviceImage& d, int64_t v) { d.driver_id = static_cast<uint32_t>(v); }},
+    {"node_type", [](DeviceImage& d, int64_t v) { d.node_type = static_cast<uint8_t>(v); }},
+};
+const Setters<NodeView> kNodeSetters = {
+    {"present", [](NodeView& n, int64_t v) { n.present = v != 0; }},
+    {"kind", [](NodeView& n, int64_t v) { n.kind = static_cast<uint8_t>(v); }},
+    {"mode", [](NodeView& n, int64_t v) { n.mode = static_cast<uint32_t>(v); }},
+    {"uid", [](NodeView& n, int64_t v) { n.uid = static_cast<uint32_t>(v); }},
+    {"gid", [](NodeView& n, int64_t v) { n.gid = static_cast<uint32_t>(v); }},
+    {"major", [](NodeView& n, int64_t v) { n.major = static_cast<uint32_t>(v); }},
+    {"minor", [](NodeView& n, int64_t v) { n.minor = static_cast<uint32_t>(v); }},
+};
+const Setters<WorldImage> kViewSetters = {
+    {"uid", [](WorldImage& w, int64_t v) { w.uid = static_cast<uint32_t>(v); }},
+    {"gid", [](WorldImage& w, int64_t v) { w.gid = static_cast<uint32_t>(v); }},
+    {"check_permissions", [](WorldImage& w, int64_t v) { w.check_permissions = v != 0; }},
+    {"virtual_time", [](WorldImage& w, int64_t v) { w.virtual_time = v != 0; }},
+};
+const Setters<PortImage> kPortSetters = {
+    {"state", [](PortImage& p, int64_t v) { p.state = static_cast<uint8_t>(v); }},
+    {"phys_state", [](PortImage& p, int64_t v) { p.phys_state = static_cast<uint8_t>(v); }},
+    {"gid_count", [](PortImage& p, int64_t v) { p.gid_count = static_cast<uint8_t>(v); }},
+    {"lid", [](PortImage& p, int64_t v) { p.lid = static_cast<uint16_t>(v); }},
+    {"max_msg_size", [](PortImage& p, int64_t v) { p.max_msg_size = static_cast<uint32_t>(v); }},
+};
+
+Result<bool> AddFault(const json& change, WorldImage* image) {
+  const std::string step = change["fault"].get<std::string>();
+  if (step.empty()) return Error{"needs a step, as the trace names it: errno@CREATE_CQ=ENOMEM"};
+  if (image->fault_count == std::size(image->fault)) return Error{"too many faults in one world"};
+  const auto error = ErrnoByName(change.value("errno", ""));
+  if (!error) return Error{"unknown errno \"" + change.value("errno", "") + "\""};
+  Fault& fault = image->fault[image->fault_count++];
+  if (step.size() >= sizeof fault.step) return Error{"step \"" + step + "\" is too long"};
+  std::memcpy(fault.step, step.c_str(), step.size() + 1);
+  fault.error = *error;
+  fault.after = change.value("after", 0U);
+  fault.count = change.value("count", 0U);
+  return true;
+}
+
+Result<bool> AddEdit(const json& change, CompiledWorld* world) {
+  SysfsEdit edit;
+  edit.path = "/sys/" + change["sysfs"].get<std::string>();
+  if (change.contains("content")) {
+    edit.content = change["content"].get<std::string>();
+  } else if (change.value("absent", false)) {
+    edit.absent = true;
+  } else if (const auto error = ErrnoByName(change.value("errno", "")); error) {
+    edit.read_errno = *error;
+  } else {
+    return Error{"a sysfs change needs \"content\", \"absent\": true, or \"errno\""};
+  }
+  world->sysfs_edits.push_back(std::move(edit));
+  return true;
+}
+
+// Changes that are about one device.
+Result<bool> ApplyToDevice(const json& change, uint32_t number, CompiledWorld* world) {
+  WorldImage& image = *world->image;
+  if (change.contains("device")) return Set(kDeviceSetters, change, "device", image.device[number]);
+  if (change.contains("port")) return Set(kPortSetters, change, "port", image.device[number].ports[0]);
+  if (change.contains("node")) {
+    for (uint32_t i = 0; i < image.node_count; ++i) {
+      if (image.node[i].device != static_cast<int32_t>(number)) continue;
+      auto set = Set(kNodeSetters, change, "node", image.node[i]);
+      if (!set) return set;
+    }
+    return true;
+  }
+  return AddEdit(change, world);
+}
+
+bool IsAboutDevices(const json& change) {
+  if (change.contains("device") || change.contains("port") || change.contains("node")) return true;
+  if (!change.contains("sysfs")) return false;
+  const std::string path = change["sysfs"].get<std::string>();
+  return path.find("$DEVICE") != std::string::npos || path.find("$UVERBS") != std::string::npos;
+}
+
+Result<bool> ApplyChange(const json& change, const OverlaySpec& overlay, CompiledWorld* world,
+                         DriverPresence* drivers) {
+  if (IsAboutDevices(change)) {
+    bool found = false;
+    for (uint32_t i = 0; i < world->image->device_count; ++i) {
+      const DeviceImage& device = world->image->device[i];
+      if (!overlay.step.empty() && overlay.step != device.name) continue;
+      found = true;
+      auto applied = ApplyToDevice(FillIn(change, overlay, &device), i, world);
+      if (!applied) return applied;
+    }
+    if (!found && !overlay.step.empty()) {
+      return Error{"there is no device \"" + overlay.step + "\" in this world"};
+    }
+    return true;
+  }
+  const json filled = FillIn(change, overlay, nullptr);
+  if (filled.contains("fault")) return AddFault(filled, world->image.get());
+  if (filled.contains("sysfs")) return AddEdit(filled, world);
+  if (filled.contains("view")) return Set(kViewSetters, filled, "view", *world->image);
+  auto applied = ApplyModelChange(filled, world->image.get(), drivers);
+  if (applied && !*applied) return Error{"names nothing that an overlay can change"};
+  return applied;
+}
+
+}  // namespace
+
+Result<bool> ApplyOverlay(const fs::path& root, const OverlaySpec& overlay, CompiledWorld* world,
+                          DriverPresence* drivers) {
+  const fs::path dir = root / "matrix" / "overlays";
+  const fs::path path = dir / (overlay.name + ".json");
+  if (!fs::exists(path)) {
+    return Error{"unknown overlay \"" + overlay.name + "\"" + Nearest(overlay.name, JsonNames(dir))};
+  }
+  auto file = ReadJsonFile(path);
+  if (!file) return Error{file.error()};
+  const bool takes_value = file->contains("value");
+  if (takes_value != overlay.has_value) {
+    return Error{"overlay " + overlay.text + (takes_value ? ": needs a value: " : ": takes no value") +
+                 (takes_value ? (*file)["value"].get<std::string>() : "")};
+  }
+
+  json changes = file->value("changes", json::array());
+  std::string pointer = "/changes/";
+  if (const json values = file->value("values", json::object()); values.contains(overlay.value)) {
+    changes = values[overlay.value];
+    pointer = "/values/" + overlay.value + "/";
+  }
+  for (size_t i = 0; i < changes.size(); ++i) {
+    try {
+      auto applied = ApplyChange(changes[i], overlay, world, drivers);
+      if (!applied) return Error{"overlay " + overlay.text + ": " + applied.error()};
+    } catch (const json::exception& error) {
+      return At(path, pointer + std::to_string(i), error.what());
+    }
+  }
+  return true;
+}
+
+}  // namespace vabi

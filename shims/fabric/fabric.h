@@ -13,7 +13,7 @@ namespace vabi::fabric {
 
 struct Sge {
   uint64_t address;
-  uint32_t length;
+  uint32_t length;  // bytes; an element of 0 bytes is skipped, its key is not looked at
   uint32_t lkey;
 };
 
@@ -30,7 +30,9 @@ struct AddressVector {
 // Work request opcodes, IBTA's names (enum ib_wr_opcode's meaning, not its numbers).
 enum class Opcode : uint8_t {
   kSend, kSendImm, kSendInvalidate, kWrite, kWriteImm, kRead, kCompareSwap, kFetchAdd,
-  kMaskedCompareSwap, kMaskedFetchAdd, kLocalInvalidate, kBindMw, kRegister, kNop,
+  kMaskedCompareSwap, kMaskedFetchAdd,
+  kLocalInvalidate, kBindMw, kRegister,  // never on the wire: see window.h; Execute answers kLocalQpOperation
+  kNop,
 };
 
 // enum ib_wc_status by name and value.
@@ -41,7 +43,13 @@ enum class Status : uint8_t {
   kFatal = 18, kGeneral = 21,
 };
 
+// enum ib_access_flags
+inline constexpr uint32_t kAccessLocalWrite = 1, kAccessRemoteWrite = 2, kAccessRemoteRead = 4,
+                          kAccessRemoteAtomic = 8, kAccessMwBind = 16, kAccessZeroBased = 32,
+                          kAccessOnDemand = 64;
+
 inline constexpr int kMaxSge = 64;
+inline constexpr uint32_t kGrhBytes = 40;  // in front of every received datagram
 
 struct SendRequest {
   Opcode opcode = Opcode::kSend;
@@ -55,7 +63,7 @@ struct SendRequest {
   uint32_t rkey = 0;
   uint32_t immediate = 0;       // as it stands in the work request (big-endian bytes)
   uint32_t invalidate_rkey = 0;
-  uint64_t compare_add = 0, swap = 0, compare_mask = ~0ULL, swap_mask = ~0ULL;
+  uint64_t compare_add = 0, swap = 0, compare_mask = ~0ULL, swap_mask = ~0ULL;  // host order
   // Datagrams
   AddressVector address;
   uint32_t remote_qpn = 0, remote_qkey = 0;
@@ -75,9 +83,9 @@ struct Completion {
   bool is_receive = false;
   bool solicited = false;
   bool has_immediate = false, has_invalidate = false, has_grh = false;
-  uint32_t byte_length = 0;
+  uint32_t byte_length = 0;        // requester: of the request; datagrams received: with the GRH
   uint32_t immediate = 0;          // or the invalidated rkey
-  uint32_t source_qpn = 0;
+  uint32_t source_qpn = 0;         // datagrams
   uint16_t source_lid = 0;
   uint8_t sl = 0, dlid_path_bits = 0;
   uint16_t pkey_index = 0;
@@ -89,24 +97,61 @@ struct MemoryKey {
   uint64_t iova;
   uint64_t length;
   uint32_t access;   // IB_ACCESS_* bits
-  uint32_t pd;       // protection domain's number; windows of type 2: the QP's
-  bool invalidated;
+  uint32_t pd;       // protection domain's number
+  bool invalidated;  // a window that is not bound: every use is refused
+  // Windows.
+  enum class Kind : uint8_t { kRegion, kWindow1, kWindow2 } kind = Kind::kRegion;
+  uint32_t qpn = 0;     // kWindow2: the only queue pair that may be addressed with it
+  uint32_t region = 0;  // windows: lkey of the region that they are bound to
+  uint32_t windows = 0; // regions: windows bound to it
 };
 
 enum class EndpointState : uint8_t { kReset, kInit, kRtr, kRts, kSqd, kSqe, kErr };
 enum class Service : uint8_t { kRc, kUc, kUd, kRaw, kXrcInitiator, kXrcTarget };
+
+// Asynchronous events that the transport causes (names of enum ib_event_type).
+enum class Event : uint8_t { kAccessError, kRequestError, kCommunicationEstablished };
+
+// How a NIC words what went wrong: IBTA leaves room, and rxe does not follow it everywhere. The defaults are
+// what ConnectX does. One constant table a driver (or, where kernels differ, a device).
+struct Wording {
+  Status local_key = Status::kLocalProtection;    // requester's lkey: absent, another PD
+  Status local_range = Status::kLocalProtection;  // requester's bytes: outside of the region
+  Status local_target = Status::kLocalProtection; // where a READ or atomic answer should go
+  Status receive_length = Status::kLocalLength;   // responder: the message is longer than the receive
+  Status receive_memory = Status::kLocalProtection;  // responder: the receive's own keys or range
+  Status receive_access = Status::kRemoteAccess;  // WRITE_IMM with a bad rkey, if it takes a receive
+  bool access_takes_receive = false;  // WRITE_IMM takes its receive before the rkey is looked at
+  // A datagram longer than the port's MTU: kSuccess drops it silently at the sender.
+  Status datagram_length = Status::kLocalLength;
+  // Unconnected services, receive too short: true: completes with receive_length and goes to error; false: is
+  // dropped, and the receive stays (or, taken from an SRQ, completes with receive_length, with no error state).
+  bool unreliable_length_is_error = true;
+  Status no_read_depth = Status::kLocalQpOperation;  // max_rd_atomic == 0; kSuccess: waits for ever
+  bool invalidate_before_ack = true;  // SEND_INV of a key that cannot be invalidated: the requester learns
+  bool unreliable_local_error_is_sqe = true;  // UC, UD: a requester's error leads to SQE, not ERR
+};
 
 // The NIC's side of one queue pair. A driver derives from it; the fabric moves the data.
 class Endpoint {
  public:
   virtual ~Endpoint() = default;
 
-  // The next posted receive (of the queue pair or its SRQ), taken from the queue. False: none, RNR.
+  // The next posted receive (of the queue pair or its SRQ), taken from the queue. False: none, RNR. For a
+  // receive that the driver finds malformed: true, and sge_count = kMalformed.
+  static constexpr uint32_t kMalformed = ~0u;
   virtual bool PopReceive(RecvRequest* out) = 0;
-  // A receive that ended. `request` is what PopReceive gave.
+  // Puts the receive that was popped last back as the first one: only if wording asks for it, and has_srq is
+  // false.
+  virtual void ReturnReceive(const RecvRequest&) {}
+  // A receive that ended. `request` is what PopReceive gave. May put the endpoint into error (CQ overrun);
+  // the requester then gets no answer.
   virtual void CompleteReceive(const RecvRequest& request, const Completion& completion) = 0;
-  // The transport put the queue pair into the error state: the driver flushes its queues.
+  // The transport put this *responder* into the error state (`state` is set): the driver flushes its queues.
+  // For the requester whose Execute failed it is not called: its completion must come first, so the driver
+  // looks at `state` after it has written it.
   virtual void EnterError() = 0;
+  virtual void Report(Event) {}
 
   // Kept by modify_qp.
   EndpointState state = EndpointState::kReset;
@@ -114,32 +159,55 @@ class Endpoint {
   uint32_t qpn = 0, dest_qpn = 0, qkey = 0;
   uint32_t pd = 0;               // number of the protection domain
   uint32_t access = 0;           // IB_ACCESS_* of the queue pair
-  uint32_t mtu = 4096;           // bytes
+  uint32_t mtu = 4096;           // bytes; datagrams: of the port
+  // rnr_retry: 7 = for ever. retry_count: kForever = for ever (rxe takes 7 so).
+  static constexpr uint8_t kForever = 0xff;
   uint8_t rnr_retry = 7, retry_count = 7, max_dest_rd_atomic = 16, max_rd_atomic = 16;
+  uint8_t timeout = 14;          // 4.096 us << timeout for each try without an answer; 0: waits for ever
+  uint8_t min_rnr_timer = 12;    // responder's, IBTA's code: how long a requester waits after an RNR NAK
   uint8_t port = 1;
   uint16_t lid = 0;
   uint8_t gid[16] = {};          // source GID of this endpoint's port and sgid_index
   AddressVector address;         // connected services: the peer
   uint32_t device = 0;           // index of its device in the world
+  bool has_srq = false;
+  // Packet sequence numbers: next to send, next expected. Compared only where both sides keep them
+  // (`checks_psn`): set them at RTR and RTS, the fabric moves them on.
+  bool checks_psn = false;
+  uint32_t sq_psn = 0, rq_psn = 0;
+  const Wording* wording = &kConnectX;
+  static const Wording kConnectX;
+
+  // The fabric's: retries of the request at the head of the send queue. A driver that waits may sleep until
+  // `retry_at_ns` (sys::MonotonicNs; 0: nothing but an outside event helps); an earlier Execute is harmless.
+  uint64_t retry_at_ns = 0;
+  uint32_t rnr_tries = 0, silent_tries = 0;
 };
 
 enum class Outcome : uint8_t {
-  kDone,    // *completion tells; a failed one has put the endpoint into error
+  kDone,    // *completion tells; a failed one has set requester.state (kErr, or kSqe)
   kRetry,   // RNR or no answer yet: keep the request and call again; nothing was changed
 };
 
-// Memory keys of a device (lkey and rkey spaces are one).
-void AddKey(uint32_t device, uint32_t key, const MemoryKey& memory);
+// Memory keys of a device (lkey and rkey spaces are one). Pointers stay valid until the key is removed.
+MemoryKey* AddKey(uint32_t device, uint32_t key, const MemoryKey& memory);
 void RemoveKey(uint32_t device, uint32_t key);
 MemoryKey* FindKey(uint32_t device, uint32_t key);
 
 void AddEndpoint(Endpoint* endpoint);
-void RemoveEndpoint(Endpoint* endpoint);
+void RemoveEndpoint(Endpoint* endpoint);  // also from its multicast groups
 Endpoint* FindEndpoint(uint32_t device, uint32_t qpn);
 
-// Carries out one request of a requester in RTS. `attempt` counts the calls for this same request, from 0,
-// so that retry counters run out.
+// Carries out one request of a requester in RTS (or SQD, draining). `attempt` counts the calls for this same
+// request, from 0: 0 starts its retry counters anew. Retries are paced by the clock, as a NIC's timers would
+// (Endpoint::timeout and min_rnr_timer): calls before retry_at_ns answer kRetry and count for nothing.
 Outcome Execute(Endpoint& requester, const SendRequest& request, uint32_t attempt, Completion* completion);
+
+// The clock that paces retries; null: sys::MonotonicNs. For tests.
+void SetClock(uint64_t (*now_ns)());
+
+// Drops everything that is registered: for tests.
+void ForgetAll();
 
 }  // namespace vabi::fabric
 

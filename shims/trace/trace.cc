@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "shims/trace/trace.h"
+
+#include <fcntl.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "shims/sys/sys.h"
+#include "shims/trace/errno_name.h"
+
+namespace vabi::trace {
+namespace {
+
+// -1: no trace. Opened once, with O_APPEND, so that processes and threads can share the file.
+std::atomic<int> trace_fd{-1};
+
+constexpr const char* kFrontEndNames[] = {"open",  "write", "write_ex", "ioctl", "mmap",
+                                          "read",  "netlink", "doorbell", "close"};
+
+// A line under construction. What does not fit is cut, and the line still ends as it must.
+class Line {
+ public:
+  void Raw(const char* text) {
+    while (*text != '\0') Put(*text++);
+  }
+  void Put(char c) {
+    if (length_ < sizeof(bytes_) - 4) bytes_[length_++] = c;
+  }
+  void Number(uint64_t value) {
+    char digits[24];
+    int count = 0;
+    do {
+      digits[count++] = static_cast<char>('0' + value % 10);
+      value /= 10;
+    } while (value != 0);
+    while (count > 0) Put(digits[--count]);
+  }
+  void Signed(int64_t value) {
+    if (value < 0) Put('-');
+    Number(value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value));
+  }
+  void Hex(uint64_t value) {
+    Raw("\"0x");
+    bool started = false;
+    for (int shift = 60; shift >= 0; shift -= 4) {
+      const unsigned digit = (value >> shift) & 15;
+      started = started || digit != 0 || shift == 0;
+      if (started) Put("0123456789abcdef"[digit]);
+    }
+    Put('"');
+  }
+  void Text(const char* text) {
+    Put('"');
+    for (; *text != '\0'; ++text) {
+      const unsigned char c = static_cast<unsigned char>(*text);
+      if (c == '"' || c == '\\') {
+        Put('\\');
+        Put(*text);
+      } else if (c < 0x20 || c >= 0x7f) {
+        Raw("\\u00");
+        Put("0123456789abcdef"[c >> 4]);
+        Put("0123456789abcdef"[c & 15]);
+      } else {
+        Put(*text);
+      }
+    }
+    Put('"');
+  }
+  void Key(const char* name) {
+    Put(first_ ? '{' : ',');
+    first_ = false;
+    Put('"');
+    Raw(name);
+    Raw("\":");
+  }
+  void Flush(int fd) {
+    bytes_[length_++] = '}';
+    bytes_[length_++] = '\n';
+    sys::Write(fd, bytes_, length_);
+  }
+
+ private:
+  size_t length_ = 0;
+  bool first_ = true;
+  char bytes_[4096];
+};
+
+void WhoAndWhen(Line* line, uint64_t now) {
+  line->Key("pid");
+  line->Number(static_cast<uint64_t>(sys::GetPid()));
+  line->Key("tid");
+  line->Number(static_cast<uint64_t>(sys::GetTid()));
+  line->Key("t");
+  line->Number(now);
+}
+
+void Optional(Line* line, const char* name, int32_t value) {
+  if (value < 0) return;
+  line->Key(name);
+  line->Signed(value);
+}
+
+void Attributes(Line* line, const Record& record) {
+  if (record.attribute_count == 0) return;
+  line->Key("attrs");
+  line->Put('[');
+  for (int i = 0; i < record.attribute_count && i < kMaxAttributes; ++i) {
+    const Attribute& attribute = record.attributes[i];
+    if (i > 0) line->Put(',');
+    line->Raw("{\"id\":");
+    line->Number(attribute.id);
+    line->Raw(",\"len\":");
+    line->Number(attribute.length);
+    line->Raw(",\"flags\":");
+    line->Number(attribute.flags);
+    if (attribute.is_inline) {
+      line->Raw(",\"value\":");
+      line->Number(attribute.value);
+    }
+    line->Put('}');
+  }
+  line->Put(']');
+}
+
+}  // namespace
+
+bool Enabled() { return trace_fd.load(std::memory_order_relaxed) >= 0; }
+
+void Open(const char* path) {
+  const int fd = path == nullptr || path[0] == '\0'
+                     ? -1
+                     : sys::Open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  const int old = trace_fd.exchange(fd < 0 ? -1 : fd);
+  if (old >= 0) sys::Close(old);
+}
+
+void Write(const Record& record) {
+  const int fd = trace_fd.load(std::memory_order_relaxed);
+  if (fd < 0) return;
+  const uint64_t now = sys::MonotonicNs();
+  Line line;
+  line.Key("via");
+  line.Text(kFrontEndNames[static_cast<size_t>(record.front_end)]);
+  line.Key("device");
+  line.Text(record.device);
+  line.Key("name");
+  line.Text(record.name);
+  if (record.inner[0] != '\0') {
+    line.Key("inner");
+    line.Text(record.inner);
+  }
+  Optional(&line, "object", record.object);
+  Optional(&line, "method", record.method);
+  Optional(&line, "command", record.command);
+  Optional(&line, "core_in", record.core_in);
+  Optional(&line, "core_out", record.core_out);
+  Optional(&line, "uhw_in", record.uhw_in);
+  Optional(&line, "uhw_out", record.uhw_out);
+  if (record.has_flags) {
+    line.Key("flags");
+    line.Hex(record.flags);
+  }
+  Attributes(&line, record);
+  line.Key("result");
+  line.Signed(record.result);
+  if (record.result < 0 && record.result > -4096) {
+    const char* name = ErrnoName(static_cast<int>(-record.result));
+    if (name != nullptr) {
+      line.Key("errno");
+      line.Text(name);
+    }
+  }
+  if (record.rule >= 0) {
+    line.Key("rule");
+    line.Text(RuleRows()[static_cast<size_t>(record.rule)].name);
+  }
+  if (record.fault != nullptr) {
+    line.Key("fault");
+    line.Text(record.fault);
+  }
+  if (record.unmodelled != nullptr) {
+    line.Key("unmodelled");
+    line.Text(record.unmodelled);
+  }
+  WhoAndWhen(&line, now);
+  if (record.start_ns != 0 && now >= record.start_ns) {
+    line.Key("ns");
+    line.Number(now - record.start_ns);
+  }
+  line.Flush(fd);
+}
+
+void Event(const char* name, const char* text) {
+  const int fd = trace_fd.load(std::memory_order_relaxed);
+  if (fd < 0) return;
+  Line line;
+  line.Key("event");
+  line.Text(name);
+  line.Key("text");
+  line.Text(text);
+  WhoAndWhen(&line, sys::MonotonicNs());
+  line.Flush(fd);
+}
+
+}  // namespace vabi::trace

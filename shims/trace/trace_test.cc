@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "shims/trace/trace.h"
+
+#include <errno.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "shims/trace/errno_name.h"
+
+namespace vabi::trace {
+namespace {
+
+class TraceTest : public testing::Test {
+ protected:
+  TraceTest() : path_(testing::TempDir() + "/trace_test." + std::to_string(getpid())) {
+    unlink(path_.c_str());
+  }
+  ~TraceTest() override {
+    Open("");
+    unlink(path_.c_str());
+  }
+  std::vector<nlohmann::json> Lines() {
+    std::vector<nlohmann::json> lines;
+    std::ifstream in(path_);
+    for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
+    return lines;
+  }
+  std::string path_;
+};
+
+TEST_F(TraceTest, WritesNothingWhenItIsOff) {
+  Record record;
+  record.front_end = FrontEnd::kWrite;
+  EXPECT_FALSE(Enabled());
+  Write(record);
+  EXPECT_TRUE(Lines().empty());
+}
+
+TEST_F(TraceTest, WritesARefusedIoctlWithItsRule) {
+  Open(path_.c_str());
+  ASSERT_TRUE(Enabled());
+  Record record;
+  record.front_end = FrontEnd::kIoctl;
+  record.device = "mlx5_0";
+  strcpy(record.name, "DEVICE.INVOKE_WRITE");
+  strcpy(record.inner, "CREATE_CQ");
+  record.object = 0;
+  record.method = 0;
+  record.core_in = 32;
+  record.uhw_in = 0;
+  record.has_flags = true;
+  record.flags = 0x10;
+  record.attribute_count = 2;
+  record.attributes[0] = {3, 8, 1, 18, true};
+  record.attributes[1] = {1, 32, 1, 0x7fff1234, false};
+  record.result = -ENOTTY;
+  record.rule = static_cast<int>(RuleId::ioctl_absent);
+  Write(record);
+
+  const auto lines = Lines();
+  ASSERT_EQ(1u, lines.size());
+  const auto& line = lines[0];
+  EXPECT_EQ("ioctl", line["via"]);
+  EXPECT_EQ("CREATE_CQ", line["inner"]);
+  EXPECT_EQ(-ENOTTY, line["result"]);
+  EXPECT_EQ("ENOTTY", line["errno"]);
+  EXPECT_EQ("ioctl.absent", line["rule"]);
+  EXPECT_EQ("0x10", line["flags"]);
+  EXPECT_EQ(0, line["uhw_in"]);
+  EXPECT_FALSE(line.contains("uhw_out"));
+  EXPECT_FALSE(line.contains("fault"));
+  ASSERT_EQ(2u, line["attrs"].size());
+  EXPECT_EQ(18, line["attrs"][0]["value"]);
+  EXPECT_FALSE(line["attrs"][1].contains("value")) << "pointers differ from run to run";
+}
+
+TEST_F(TraceTest, EscapesText) {
+  Open(path_.c_str());
+  Event("note", "say \"hi\"\n\\");
+  ASSERT_EQ(1u, Lines().size());
+  EXPECT_EQ("say \"hi\"\n\\", Lines()[0]["text"]);
+}
+
+TEST(ErrnoName, KnowsWhatUverbsAnswers) {
+  EXPECT_STREQ("EPROTONOSUPPORT", ErrnoName(EPROTONOSUPPORT));
+  EXPECT_STREQ("EOPNOTSUPP", ErrnoName(95));
+  EXPECT_EQ(nullptr, ErrnoName(100000));
+}
+
+}  // namespace
+}  // namespace vabi::trace

@@ -28,7 +28,7 @@ constexpr uint64_t kUserEnd = 0x7ffffffff000;
 
 bool OnThisStack(uint64_t address, size_t size) {
   const uintptr_t here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
-  if (address < here || size > kStackWindow || address + size > here + kStackWindow) return false;
+  if (address < here || size > kStackWindow || address - here > kStackWindow - size) return false;
   const uintptr_t main_end = reinterpret_cast<uintptr_t>(__libc_stack_end);
   const uintptr_t thread = static_cast<uintptr_t>(pthread_self());  // glibc: above the thread's stack
   const uintptr_t end = thread > here ? thread : main_end;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`python3 -m verbs_abi`: the command without its launcher, where everything is installed already."""
+"""`python3 -m verbs_abi`: the command without its launcher, for machines that are set up."""
 
 import sys
 

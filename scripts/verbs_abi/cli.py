@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The command line: finds the sub-command's module, and turns errors into exit statuses.
 
-A sub-command is one row of COMMANDS. Its module has `register(subparsers)`, which adds a parser of the
-command's name and sets its default `handler`, a function from the parsed arguments to an exit status:
-0 all as expected, 1 something unexpected, 2 usage or set-up error. Only the module that is asked for is
-imported, so that one command's dependencies cost the others nothing.
+A sub-command is one row of COMMANDS. Its module has `register(subparsers)`, which adds a parser of
+the command's name and sets its default `handler`, a function from the parsed arguments to an exit
+status: 0 all as expected, 1 something unexpected, 2 usage or set-up error. Only the module that is
+asked for is imported, so that one command's dependencies cost the others nothing.
 """
 
 import argparse
@@ -35,8 +35,10 @@ EPILOG = "Exit status: 0 all as expected, 1 something unexpected, 2 usage or set
 def _overview():
     width = max(len(name) for name, _, _ in COMMANDS)
     rows = "\n".join(f"  {name:{width}}  {what}" for name, _, what in COMMANDS)
-    return (f"usage: verbs-abi COMMAND [ARGUMENTS]\n\n{DESCRIPTION}\n\ncommands:\n{rows}\n\n"
-            f"'verbs-abi COMMAND --help' tells a command's arguments.\n{EPILOG}\n")
+    return (
+        f"usage: verbs-abi COMMAND [ARGUMENTS]\n\n{DESCRIPTION}\n\ncommands:\n{rows}\n\n"
+        f"'verbs-abi COMMAND --help' tells a command's arguments.\n{EPILOG}\n"
+    )
 
 
 def _load(name):
@@ -48,8 +50,9 @@ def _load(name):
                 if error.name and (module == error.name or module.startswith(error.name + ".")):
                     raise errors.UserError(f"'{name}' is not part of this version") from error
                 raise errors.UserError(
-                    f"'{name}' needs the Python module {error.name}, which /usr/bin/python3 has not",
-                    hint="Start it through the verbs-abi launcher, which installs it.") from error
+                    f"'{name}' needs the Python module {error.name}, which is missing",
+                    hint="Start it through the verbs-abi launcher, which installs it.",
+                ) from error
     raise errors.unknown("command", name, [known for known, _, _ in COMMANDS])
 
 
@@ -71,8 +74,10 @@ def main(argv):
         return errors.EXIT_OK if argv else errors.EXIT_USAGE
     try:
         if argv[0].startswith("-"):
-            raise errors.UserError(f"unknown option '{argv[0]}'",
-                                   hint="The command comes first: verbs-abi COMMAND [ARGUMENTS]")
+            raise errors.UserError(
+                f"unknown option '{argv[0]}'",
+                hint="The command comes first: verbs-abi COMMAND [ARGUMENTS]",
+            )
         arguments = _parse(argv)
         status = arguments.handler(arguments)
         sys.stdout.flush()

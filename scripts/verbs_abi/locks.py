@@ -33,9 +33,11 @@ def exclusive(path, purpose, *, seconds=900, note=None):
                 note(f"waiting for another run that is {purpose}")
             waited = True
             if time.monotonic() > end:
-                raise UserError(f"another run has been {purpose} for {seconds} seconds",
-                                details=[f"lock file: {path}"],
-                                hint="End that run, then try again.")
+                raise UserError(
+                    f"another run has been {purpose} for {seconds} seconds",
+                    details=[f"lock file: {path}"],
+                    hint="End that run, then try again.",
+                )
             time.sleep(0.1)
         yield waited
     finally:

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What is tested, as data: matrix/AXIS/NAME.json, one small file per kernel, userland, provider, ….
 
-`load(axis)` reads all files of an axis, `get(axis, name)` one. A broken file ends the command with its path, the
-line or the JSON pointer, and what was expected there. An axis may have a JSON schema, matrix/schema/AXIS.json.
+`load(axis)` reads all files of an axis, `get(axis, name)` one. A broken file ends the command with
+its path, the line or the JSON pointer, and what was expected there. An axis may have a JSON schema,
+matrix/schema/AXIS.json.
 """
 
 import dataclasses
 import functools
+import hashlib
 import json
 import pathlib
 import re
@@ -50,10 +52,12 @@ def _no_duplicates(path):
         result = {}
         for key, value in pairs:
             if key in result:
-                raise MatrixError(path, f'key "{key}"', "stands twice in one object",
-                                  "each key once")
+                raise MatrixError(
+                    path, f'key "{key}"', "stands twice in one object", "each key once"
+                )
             result[key] = value
         return result
+
     return build
 
 
@@ -68,8 +72,9 @@ def read_json(path):
     try:
         data = json.loads(text, object_pairs_hook=_no_duplicates(path))
     except json.JSONDecodeError as error:
-        raise MatrixError(path, f"line {error.lineno}, column {error.colno}", error.msg,
-                          "a JSON file") from error
+        raise MatrixError(
+            path, f"line {error.lineno}, column {error.colno}", error.msg, "a JSON file"
+        ) from error
     if not isinstance(data, dict):
         raise MatrixError(path, "line 1", f"is a {type(data).__name__}", "a JSON object")
     return data
@@ -101,8 +106,10 @@ def check(path, data, schema):
     """MatrixError for the first place where `data` is not as the JSON schema says."""
     import jsonschema  # a Debian package: not there before set-up is done
 
-    found = sorted(jsonschema.Draft7Validator(schema).iter_errors(data),
-                   key=lambda error: [str(part) for part in error.absolute_path])
+    found = sorted(
+        jsonschema.Draft7Validator(schema).iter_errors(data),
+        key=lambda error: [str(part) for part in error.absolute_path],
+    )
     if found:
         # Of an anyOf, the branch that came furthest tells most.
         error = jsonschema.exceptions.best_match(found)
@@ -120,14 +127,28 @@ def _files(axis):
     return sorted(folder.glob("*.json")) if folder.is_dir() else []
 
 
+def _check_once(path, data, schema):
+    """check(), skipped for contents that passed it before: importing jsonschema takes 0.1 s."""
+    content = json.dumps([data, schema]).encode()
+    stamp = paths.cache_dir() / "checked" / hashlib.sha256(content).hexdigest()
+    if not stamp.exists():
+        check(path, data, schema)
+        stamp.parent.mkdir(exist_ok=True)
+        stamp.touch()
+
+
 def _entry(axis, path):
     if not NAME.fullmatch(path.stem):
-        raise MatrixError(path, "file name", f"'{path.stem}' cannot stand in a cell id",
-                          "letters, digits and ._+=@- only")
+        raise MatrixError(
+            path,
+            "file name",
+            f"'{path.stem}' cannot stand in a cell id",
+            "letters, digits and ._+=@- only",
+        )
     data = read_json(path)
     schema = _schema(paths.matrix_dir(), axis)
     if schema is not None:
-        check(path, data, schema)
+        _check_once(path, data, schema)
     if data.get("name", path.stem) != path.stem:
         raise MatrixError(path, "/name", f"is {data['name']!r}", f'"{path.stem}", as the file')
     return Entry(axis, path.stem, path, data)
@@ -135,8 +156,11 @@ def _entry(axis, path):
 
 def _sort_key(name):
     """Numbers by value, so that linux-4.9 stands before linux-4.16."""
-    return [(1, int(part), "") if part.isdigit() else (0, 0, part)
-            for part in re.split(r"(\d+)", name) if part]
+    return [
+        (1, int(part), "") if part.isdigit() else (0, 0, part)
+        for part in re.split(r"(\d+)", name)
+        if part
+    ]
 
 
 def names(axis):

@@ -46,11 +46,15 @@ def cache_dir():
     path = pathlib.Path(os.path.abspath(path))
     # The dynamic linker's and the shim's variables separate paths with these.
     if any(mark in str(path) for mark in ":;=\n"):
-        raise UserError(f"the cache folder's path has one of ':', ';', '=' in it: {path}",
-                        hint="Name another folder with VERBS_ABI_CACHE.")
+        raise UserError(
+            f"the cache folder's path has one of ':', ';', '=' in it: {path}",
+            hint="Name another folder with VERBS_ABI_CACHE.",
+        )
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"the cache folder {path} cannot be made: {error.strerror}",
-                        hint="Name another folder with VERBS_ABI_CACHE.") from error
+        raise UserError(
+            f"the cache folder {path} cannot be made: {error.strerror}",
+            hint="Name another folder with VERBS_ABI_CACHE.",
+        ) from error
     return path

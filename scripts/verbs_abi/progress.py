@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One line of progress on stderr: rewritten in place where a person looks, plain lines elsewhere."""
+"""Progress on stderr: one line rewritten in place for people, plain lines elsewhere."""
 
 import os
 import shutil
@@ -8,10 +8,13 @@ import time
 
 
 def for_people(stream=None):
-    """Does a person look at this stream? Not in a pipe, not with CI=true, not on a dumb terminal."""
+    """Does a person look at this stream? Not in a pipe, with CI=true, or on a dumb terminal."""
     stream = stream or sys.stderr
-    return (stream.isatty() and os.environ.get("CI") != "true"
-            and os.environ.get("TERM", "dumb") != "dumb")
+    return (
+        stream.isatty()
+        and os.environ.get("CI") != "true"
+        and os.environ.get("TERM", "dumb") != "dumb"
+    )
 
 
 class Progress:
@@ -45,7 +48,7 @@ class Progress:
         if not self._live or (self._shown and now - self._last < 0.05):
             return
         self._last = now
-        line = f"{self._title}: {text}"[:max(20, shutil.get_terminal_size().columns - 1)]
+        line = f"{self._title}: {text}"[: max(20, shutil.get_terminal_size().columns - 1)]
         self._stream.write(f"\r\033[K{line}")
         self._stream.flush()
         self._shown = True
@@ -54,4 +57,10 @@ class Progress:
         """A line that stays."""
         self._clear()
         self._stream.write(f"{self._title}: {text}\n")
+        self._stream.flush()
+
+    def output(self, text):
+        """Another program's own words, as they are."""
+        self._clear()
+        self._stream.write(text)
         self._stream.flush()

@@ -62,17 +62,30 @@ update_lists() {
   tries=0
   until apt_get update >>"$setup_log" 2>&1; do
     tries=$((tries + 1))
-    if [ $tries -ge 20 ] || ! tail -n 5 "$setup_log" | grep -q 'Could not get lock'; then return 1; fi
+    [ $tries -lt 20 ] || return 1
+    tail -n 5 "$setup_log" | grep -q 'Could not get lock' || return 1
     sleep 3
   done
 }
 
+# The line that a person can run instead.
+apt_line() {
+  printf '  apt-get update && apt-get install --no-install-recommends %s\n' "$*" >&2
+}
+
+# setup_failed WHAT PACKAGE…
 setup_failed() {
-  printf 'verbs-abi: the missing packages could not be installed: %s\n' "$1" >&2
+  printf 'verbs-abi: the missing packages could not be installed: %s failed\n' "$1" >&2
+  shift
   grep -E '^[EW]:|rror' "$setup_log" | tail -n 15 | sed 's/^/  /' >&2
-  printf 'Install them by hand, then call verbs-abi again:\n  apt-get update && apt-get install --no-install-recommends %s\n' "$2" >&2
+  echo 'Install them by hand, then call verbs-abi again:' >&2
+  apt_line "$@"
   rm -f "$setup_log"
   return 1
+}
+
+install_packages() {
+  apt_get install -y --no-install-recommends "$@" >>"$setup_log" 2>&1
 }
 
 # ensure_packages FILE GROUPS: 0 when all is there. What it prints goes to stderr.
@@ -84,32 +97,30 @@ ensure_packages() {
   missing=$(missing_packages "$1" "$2")
   [ -z "$missing" ] && return 0
 
+  # shellcheck disable=SC2046,SC2086  # one argument per package, from here on
   if ! can_be_root; then
-    # shellcheck disable=SC2086
-    printf 'verbs-abi: packages are missing, and without root or sudo they cannot be installed from here. As root, run:\n  apt-get update && apt-get install --no-install-recommends %s\n' \
-      "$(choose_packages $missing | sed 's/ $//')" >&2
+    echo 'verbs-abi: packages are missing, and without root or sudo they cannot be installed' \
+      'from here. As root, run:' >&2
+    apt_line $(choose_packages $missing)
     return 1
   fi
 
   setup_log=$(mktemp) || return 1
-  # shellcheck disable=SC2086
+  # shellcheck disable=SC2086,SC2116
   printf 'verbs-abi: installing %s packages: %s\n' "$(echo $missing | wc -w)" "$(echo $missing)" >&2
-  if ! have_package_lists; then
-    update_lists || { setup_failed 'apt-get update failed' "$(choose_packages $missing)"; return 1; }
-  fi
+  # Also when the lists turn out to be older than the archive: once more with new ones.
   # shellcheck disable=SC2046,SC2086
-  if ! apt_get install -y --no-install-recommends $(choose_packages $missing) >>"$setup_log" 2>&1; then
-    # The lists may be older than the archive.
+  if ! have_package_lists || ! install_packages $(choose_packages $missing); then
     : >"$setup_log"
-    update_lists || { setup_failed 'apt-get update failed' "$(choose_packages $missing)"; return 1; }
-    apt_get install -y --no-install-recommends $(choose_packages $missing) >>"$setup_log" 2>&1 ||
-      { setup_failed 'apt-get install failed' "$(choose_packages $missing)"; return 1; }
+    update_lists || { setup_failed 'apt-get update' $(choose_packages $missing); return 1; }
+    install_packages $(choose_packages $missing) ||
+      { setup_failed 'apt-get install' $(choose_packages $missing); return 1; }
   fi
   rm -f "$setup_log"
 
   missing=$(missing_packages "$1" "$2")
   if [ -n "$missing" ]; then
-    # shellcheck disable=SC2086
+    # shellcheck disable=SC2086,SC2116
     printf 'verbs-abi: still missing after apt-get install: %s\n' "$(echo $missing)" >&2
     return 1
   fi

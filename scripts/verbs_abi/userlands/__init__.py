@@ -21,12 +21,15 @@ def names():
 def get(name=DEFAULT, *, deep=False, again=False):
     """The Userland of that name, fetched and unpacked first when it is not in the cache.
 
-    Exit 2 (errors.UserError) for unknown names and when packages cannot be had. See fetch.ensure for the flags.
+    Exit 2 (errors.UserError) for unknown names and when packages cannot be had. See fetch.ensure
+    for the flags.
     """
     return userland.from_store(fetch.ensure(definition.load(name), deep=deep, again=again))
 
 
 def states():
     """{name: (definition, state, remark)}: ready, not fetched, stale or gone."""
-    return {name: (wanted, *store.Store(wanted).state())
-            for name, wanted in definition.load_all().items()}
+    return {
+        name: (wanted, *store.Store(wanted).state())
+        for name, wanted in definition.load_all().items()
+    }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Debian's archive: fetches package files by pinned place and digest, and resolves a suite's current ones.
+"""Debian's archive: packages by pinned place and digest, and what a suite has now.
 
-Uses apt's own transports (proxies and credentials of the machine count) with a state folder and a source list
-per suite; the machine's package lists and sources are read, never changed.
+Uses apt's own transports (proxies and credentials of the machine count) with a state folder and a
+source list per suite; the machine's package lists and sources are read, never changed.
 """
 
 import dataclasses
@@ -60,11 +60,20 @@ def _environment():
 
 def _run(argv, **more):
     try:
-        return subprocess.run(argv, env=_environment(), stdin=subprocess.DEVNULL, text=True,
-                              capture_output=True, timeout=TIMEOUT_S, check=False, **more)
+        return subprocess.run(
+            argv,
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            text=True,
+            capture_output=True,
+            timeout=TIMEOUT_S,
+            check=False,
+            **more,
+        )
     except FileNotFoundError as error:
-        raise UserError(f"{argv[0]} is missing: userlands are fetched on Debian systems only"
-                        ) from error
+        raise UserError(
+            f"{argv[0]} is missing: userlands are fetched on Debian systems only"
+        ) from error
     except subprocess.TimeoutExpired as error:
         raise Unreachable(f"{os.path.basename(argv[0])} took longer than {TIMEOUT_S} s") from error
 
@@ -72,24 +81,30 @@ def _run(argv, **more):
 def mirrors():
     """The copies of the archive to ask, in order.
 
-    VERBS_ABI_DEBIAN_MIRROR names one ("[options] URI", separated by commas where there are several); without it the
-    machine's own sources are looked at for the mirror of its base suite.
+    VERBS_ABI_DEBIAN_MIRROR names one ("[options] URI", separated by commas where there are
+    several); without it the machine's own sources are looked at for the mirror of its base suite.
     """
     named = os.environ.get("VERBS_ABI_DEBIAN_MIRROR")
     if named:
         found = []
         for part in named.split(","):
-            match = re.fullmatch(r"\s*(?:\[(?P<options>[^]]*)\]\s*)?(?P<uri>[a-z+]+:\S+?)/*\s*", part)
+            match = re.fullmatch(
+                r"\s*(?:\[(?P<options>[^]]*)\]\s*)?(?P<uri>[a-z+]+:\S+?)/*\s*", part
+            )
             if not match:
-                raise UserError(f"VERBS_ABI_DEBIAN_MIRROR: '{part}' is not a URI",
-                                hint="Expected [options] URI, as in a line of sources.list.")
+                raise UserError(
+                    f"VERBS_ABI_DEBIAN_MIRROR: '{part}' is not a URI",
+                    hint="Expected [options] URI, as in a line of sources.list.",
+                )
             found.append(Mirror(match["uri"], match["options"] or ""))
         return found
     uris = _run(["apt-get", "--print-uris", "update"]).stdout
     found = list(dict.fromkeys(Mirror(match["mirror"]) for match in BASE_SUITE.finditer(uris)))
     if not found:
-        raise UserError("the machine's apt sources name no Debian mirror",
-                        hint="Name one with VERBS_ABI_DEBIAN_MIRROR=URI.")
+        raise UserError(
+            "the machine's apt sources name no Debian mirror",
+            hint="Name one with VERBS_ABI_DEBIAN_MIRROR=URI.",
+        )
     return found
 
 
@@ -101,8 +116,12 @@ def sha256_of(path):
 
 def _transport_options():
     # Root's cache is not readable for apt's own user; without this apt warns about it each time.
-    options = {"APT::Sandbox::User": "root", "Acquire::Retries": "2",
-               "Acquire::http::Timeout": "20", "Acquire::https::Timeout": "20"}
+    options = {
+        "APT::Sandbox::User": "root",
+        "Acquire::Retries": "2",
+        "Acquire::http::Timeout": "20",
+        "Acquire::https::Timeout": "20",
+    }
     return [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
 
 
@@ -135,7 +154,7 @@ def _reason(text):
 
 
 def download(packages, folder, *, mirror):
-    """Fetches the packages' files into `folder`, as SHA256.deb. Returns {name: exception} of what failed."""
+    """Fetches packages into `folder`, as SHA256.deb. Returns {name: exception} of what failed."""
     failed = {}
     targets = {package.name: folder / f"{package.sha256}.deb" for package in packages}
     if mirror.uri.startswith("file:"):
@@ -147,8 +166,11 @@ def download(packages, folder, *, mirror):
         words = []
         for package in packages:
             # %2b for '+': the archive's own spelling, which proxies have in their caches.
-            words += [mirror.url(package.file), str(targets[package.name]),
-                      f"SHA256:{package.sha256}"]
+            words += [
+                mirror.url(package.file),
+                str(targets[package.name]),
+                f"SHA256:{package.sha256}",
+            ]
         result = _run([APT_HELPER, *_transport_options(), "-qq", "download-file", *words])
         reasons = _failures(result.stderr)
         for package in packages:
@@ -169,25 +191,36 @@ def _suite_options(suite, mirror, state):
         (state / sub).mkdir(parents=True, exist_ok=True)
     (state / "sources.list").write_text(mirror.source_line(suite))
     (state / "status").touch()
-    options = {"Dir::Etc::sourcelist": state / "sources.list", "Dir::Etc::sourceparts": "/dev/null",
-               "Dir::Etc::preferences": "/dev/null", "Dir::Etc::preferencesparts": "/dev/null",
-               "Dir::State": state, "Dir::State::lists": state / "lists",
-               "Dir::State::status": state / "status", "Dir::Cache": state / "cache",
-               "APT::Architecture": "amd64", "APT::Architectures": "amd64",
-               "Acquire::Languages": "none", "APT::Update::Error-Mode": "any"}
+    options = {
+        "Dir::Etc::sourcelist": state / "sources.list",
+        "Dir::Etc::sourceparts": "/dev/null",
+        "Dir::Etc::preferences": "/dev/null",
+        "Dir::Etc::preferencesparts": "/dev/null",
+        "Dir::State": state,
+        "Dir::State::lists": state / "lists",
+        "Dir::State::status": state / "status",
+        "Dir::Cache": state / "cache",
+        "APT::Architecture": "amd64",
+        "APT::Architectures": "amd64",
+        "Acquire::Languages": "none",
+        "APT::Update::Error-Mode": "any",
+    }
     return [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
 
 
 def current(suite, names, *, mirror, state):
-    """What the suite holds now: {name: {version, source, file, size, sha256}}; names it has not are left out.
+    """What the suite has now: {name: {version, source, file, size, sha256}}, no unknown names.
 
-    `state` is the folder of the suite's own apt state. Raises Unreachable when the suite cannot be read.
+    `state` is the folder of the suite's own apt state. Raises Unreachable when the suite cannot be
+    read.
     """
     options = [*_transport_options(), *_suite_options(suite, mirror, state)]
     result = _run(["apt-get", *options, "-qq", "update"])
     if result.returncode:
-        raise Unreachable("; ".join(re.findall(r"^[EW]: (.*)", result.stderr, re.M)[:3])
-                          or f"apt-get update ended with {result.returncode}")
+        raise Unreachable(
+            "; ".join(re.findall(r"^[EW]: (.*)", result.stderr, re.M)[:3])
+            or f"apt-get update ended with {result.returncode}"
+        )
     shown = _run(["apt-cache", *options, "show", "--no-all-versions", *names]).stdout
     found = {}
     for stanza in re.split(r"\n\s*\n", shown):
@@ -195,6 +228,10 @@ def current(suite, names, *, mirror, state):
         if fields.get("Package") in names:
             source = fields.get("Source", fields["Package"]).split()[0]
             found[fields["Package"]] = {
-                "version": fields["Version"], "source": source, "file": fields["Filename"],
-                "size": int(fields["Size"]), "sha256": fields["SHA256"]}
+                "version": fields["Version"],
+                "source": source,
+                "file": fields["Filename"],
+                "size": int(fields["Size"]),
+                "sha256": fields["SHA256"],
+            }
     return found

@@ -66,8 +66,9 @@ class Definition:
 
 def digest_of(packages):
     """One digest over what is unpacked: names, parts, versions, package digests."""
-    rows = sorted([package.name, package.part, package.version, package.sha256]
-                  for package in packages)
+    rows = sorted(
+        [package.name, package.part, package.version, package.sha256] for package in packages
+    )
     return hashlib.sha256(json.dumps([LAYOUT, rows]).encode()).hexdigest()[:16]
 
 
@@ -76,13 +77,23 @@ def from_entry(entry):
     data = entry.data
     kind = data["kind"]
     if kind != "debian":
-        raise UserError(f"userland '{entry.name}' is of the kind '{kind}', which this version cannot "
-                        "use yet", details=[f"in {entry.path}"],
-                        hint="Only userlands of the kind 'debian' can be used.")
-    packages = tuple(Package(required=row.get("required", True), purpose=row.get("purpose", ""),
-                             **{key: row[key] for key in ("name", "part", "source", "version",
-                                                          "file", "size", "sha256")})
-                     for row in data["packages"])
+        raise UserError(
+            f"userland '{entry.name}' is of the kind '{kind}', which this version cannot "
+            "use yet",
+            details=[f"in {entry.path}"],
+            hint="Only userlands of the kind 'debian' can be used.",
+        )
+    packages = tuple(
+        Package(
+            required=row.get("required", True),
+            purpose=row.get("purpose", ""),
+            **{
+                key: row[key]
+                for key in ("name", "part", "source", "version", "file", "size", "sha256")
+            },
+        )
+        for row in data["packages"]
+    )
     fields = {field.name: data.get(field.name) for field in dataclasses.fields(Definition)}
     fields.update(name=entry.name, packages=packages)
     return Definition(**fields)
@@ -95,5 +106,8 @@ def load(name):
 
 def load_all():
     """{name: Definition} of all userlands that this version can use."""
-    return {name: from_entry(entry) for name, entry in matrix.load("userlands").items()
-            if entry.data.get("kind") == "debian"}
+    return {
+        name: from_entry(entry)
+        for name, entry in matrix.load("userlands").items()
+        if entry.data.get("kind") == "debian"
+    }

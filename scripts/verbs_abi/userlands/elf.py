@@ -16,16 +16,20 @@ class NotInterceptable(Exception):
 def _interpreter(file):
     """The dynamic linker that an ELF file names. Raises NotInterceptable."""
     header = file.read(64)
-    if len(header) < 64 or header[4] != ELFCLASS64 or struct.unpack_from("<H", header, 18)[0] != EM_X86_64:
+    if (
+        len(header) < 64
+        or header[4] != ELFCLASS64
+        or struct.unpack_from("<H", header, 18)[0] != EM_X86_64
+    ):
         raise NotInterceptable("is not an x86-64 program")
-    offset, = struct.unpack_from("<Q", header, 32)
+    (offset,) = struct.unpack_from("<Q", header, 32)
     size, count = struct.unpack_from("<HH", header, 54)
     for index in range(count):
         file.seek(offset + index * size)
         row = file.read(56)
         if len(row) == 56 and struct.unpack_from("<I", row)[0] == PT_INTERP:
-            start, = struct.unpack_from("<Q", row, 8)
-            length, = struct.unpack_from("<Q", row, 32)
+            (start,) = struct.unpack_from("<Q", row, 8)
+            (length,) = struct.unpack_from("<Q", row, 32)
             file.seek(start)
             return file.read(length).rstrip(b"\0").decode(errors="replace")
     raise NotInterceptable("is statically linked")

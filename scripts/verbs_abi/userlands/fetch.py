@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Brings a userland into the cache: its pinned packages, or with a notice what its suite has now."""
+"""Brings a userland into the cache: pinned packages, or with a notice what its suite has now."""
 
 import dataclasses
 
@@ -47,7 +47,7 @@ def _fetch(place, wanted, progress):
 
 
 def _download(place, packages, progress):
-    """Fetches from one mirror after the other. Returns {name: exception} of what none of them gave."""
+    """Asks one mirror after the other. Returns {name: exception} of what none of them gave."""
     failed = {}
     with place.workspace() as folder:
         left = list(packages)
@@ -56,8 +56,11 @@ def _download(place, packages, progress):
             try:
                 failed = archive.download(left, folder, mirror=mirror)
             except archive.Unreachable as error:
-                failed = {package.name: error for package in left
-                          if not (folder / f"{package.sha256}.deb").exists()}
+                failed = {
+                    package.name: error
+                    for package in left
+                    if not (folder / f"{package.sha256}.deb").exists()
+                }
             left = [package for package in left if package.name in failed]
             if not left:
                 break
@@ -68,8 +71,8 @@ def _download(place, packages, progress):
 def _substitute(place, wanted, failed, progress):
     """What to unpack when pinned packages failed: (packages, rows about what is not as pinned).
 
-    Packages of one source stand or fall together: a libibverbs1 and providers of two versions are no userland that
-    anybody has.
+    Packages of one source stand or fall together: a libibverbs1 and providers of two versions are
+    no userland that anybody has.
     """
     kinds = {type(error) for error in failed.values()}
     if archive.Mismatch in kinds:
@@ -79,8 +82,10 @@ def _substitute(place, wanted, failed, progress):
 
     sources = {package.source for package in wanted.packages if package.name in failed}
     names = [package.name for package in wanted.packages if package.source in sources]
-    progress.note(f"{', '.join(sorted(failed))}: the pinned version has left the archive; asking what "
-                  f"{wanted.suite} has now")
+    progress.note(
+        f"{', '.join(sorted(failed))}: the pinned version has left the archive; asking what "
+        f"{wanted.suite} has now"
+    )
     now = _current(wanted, names, failed)
     packages, substituted = [], []
     for package in wanted.packages:
@@ -97,7 +102,9 @@ def _substitute(place, wanted, failed, progress):
         packages.append(new)
         if new.version != package.version:
             substituted.append({**row, "got": new.version})
-    still = _download(place, [package for package in packages if place.deb(package) is None], progress)
+    still = _download(
+        place, [package for package in packages if place.deb(package) is None], progress
+    )
     if still:
         if any(isinstance(error, archive.Mismatch) for error in still.values()):
             raise _mismatch(wanted, still)
@@ -109,8 +116,9 @@ def _current(wanted, names, failed):
     error = None
     for mirror in archive.mirrors():
         try:
-            return archive.current(wanted.suite, names, mirror=mirror,
-                                   state=paths.cache_dir() / "apt" / wanted.suite)
+            return archive.current(
+                wanted.suite, names, mirror=mirror, state=paths.cache_dir() / "apt" / wanted.suite
+            )
         except archive.Unreachable as unreachable:
             error = unreachable
     raise _unreachable(wanted, {**failed, f"package lists of {wanted.suite}": error})
@@ -139,24 +147,35 @@ def _what_still_works(wanted):
 
 def _unreachable(wanted, failed):
     return UserError(
-        f"userland '{wanted.name}': packages of Debian's suite {wanted.suite} could not be fetched, the archive "
-        "does not answer", details=_details(wanted, failed),
-        hint="Is there a network? VERBS_ABI_DEBIAN_MIRROR names another mirror. " + _what_still_works(wanted))
+        f"userland '{wanted.name}': packages of Debian's {wanted.suite} could not be fetched, "
+        "the archive does not answer",
+        details=_details(wanted, failed),
+        hint="Is there a network? VERBS_ABI_DEBIAN_MIRROR names another mirror. "
+        + _what_still_works(wanted),
+    )
 
 
 def _mismatch(wanted, failed):
     wrong = {name: error for name, error in failed.items() if isinstance(error, archive.Mismatch)}
     pins = {package.name: package.sha256 for package in wanted.packages}
     return UserError(
-        f"userland '{wanted.name}': what the archive sent is not the pinned package; nothing of it was used",
-        details=[f"{name}: expected SHA-256 {pins.get(name, '(of the package list)')}: {error}"
-                 for name, error in wrong.items()],
-        hint="A proxy or mirror that alters files does this. " + _what_still_works(wanted))
+        f"userland '{wanted.name}': what the archive sent is not the pinned package",
+        details=[
+            f"{name}: expected SHA-256 {pins.get(name, '(of the package list)')}: {error}"
+            for name, error in wrong.items()
+        ],
+        hint="A proxy or mirror that alters files does this. " + _what_still_works(wanted),
+    )
 
 
 def _gone(place, wanted, package):
-    text = f"{package.name} {package.version} is no longer in Debian's suite {wanted.suite}, nor is a newer version"
+    text = (
+        f"{package.name} {package.version} is no longer in Debian's suite {wanted.suite}, "
+        "nor is a newer version"
+    )
     place.remember_gone(text)
-    return UserError(f"userland '{wanted.name}' cannot be fetched: {text}",
-                     hint=_what_still_works(wanted)
-                     + f" Maintainers: matrix/userlands/{wanted.name}.json names the packages.")
+    return UserError(
+        f"userland '{wanted.name}' cannot be fetched: {text}",
+        hint=_what_still_works(wanted)
+        + f" Maintainers: matrix/userlands/{wanted.name}.json names the packages.",
+    )

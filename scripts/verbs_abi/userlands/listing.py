@@ -12,8 +12,12 @@ COLUMNS = ("name", "state", "suite", "version", "libc", "plugins", "remark")
 def _row(entry, arguments):
     kind = entry.data.get("kind")
     if kind != "debian":
-        return {"name": entry.name, "kind": kind, "state": "not usable",
-                "remark": f"the kind '{kind}' comes with a later version"}
+        return {
+            "name": entry.name,
+            "kind": kind,
+            "state": "not usable",
+            "remark": f"the kind '{kind}' comes with a later version",
+        }
     wanted = definition.from_entry(entry)
     remark = None
     if arguments.fetch:
@@ -30,11 +34,18 @@ def _row(entry, arguments):
             state, more = "stale", "damaged: " + "; ".join(damage[:3])
     manifest = place.manifest() or {}
     versions = {name: row["version"] for name, row in manifest.get("packages", {}).items()}
-    return {"name": entry.name, "state": state, "suite": wanted.suite, "kind": kind,
-            "version": versions.get("libibverbs1", wanted.source_version), "libc": wanted.libc,
-            "plugins": manifest.get("plugin_suffix", wanted.plugin_suffix), "title": wanted.title,
-            "remark": more or remark or "", "packages": versions or
-            {package.name: package.version for package in wanted.packages}}
+    return {
+        "name": entry.name,
+        "state": state,
+        "suite": wanted.suite,
+        "kind": kind,
+        "version": versions.get("libibverbs1", wanted.source_version),
+        "libc": wanted.libc,
+        "plugins": manifest.get("plugin_suffix", wanted.plugin_suffix),
+        "title": wanted.title,
+        "remark": more or remark or "",
+        "packages": versions or {package.name: package.version for package in wanted.packages},
+    }
 
 
 def rows(arguments):

@@ -6,10 +6,14 @@ import os
 import re
 
 # rdma-core's libraries and what they are released with. Provider plug-ins end with -rdmavNN.so.
-RDMA = re.compile(r"lib(ibverbs|rdmacm|ibumad|ibmad|ibnetdisc|mlx4|mlx5|efa|hns|ionic|mana|nl-3|nl-route-3)"
-                  r"\.so(\.[0-9.]+)?|lib.+-rdmav\d+\.so")
-LIBC = re.compile(r"(libc|libm|libdl|libpthread|librt|libresolv)(\.so\.[0-9]+|-[0-9.]+\.so)|"
-                  r"ld-linux-x86-64\.so\.2|ld-[0-9.]+\.so")
+RDMA = re.compile(
+    r"lib(ibverbs|rdmacm|ibumad|ibmad|ibnetdisc|mlx4|mlx5|efa|hns|ionic|mana|nl-3|nl-route-3)"
+    r"\.so(\.[0-9.]+)?|lib.+-rdmav\d+\.so"
+)
+LIBC = re.compile(
+    r"(libc|libm|libdl|libpthread|librt|libresolv)(\.so\.[0-9]+|-[0-9.]+\.so)|"
+    r"ld-linux-x86-64\.so\.2|ld-[0-9.]+\.so"
+)
 DELETED = " (deleted)"
 
 
@@ -25,7 +29,11 @@ class Mapped:
         return not self.strays
 
     def __str__(self):
-        return "only its own libraries" if self.ok else "mapped from elsewhere: " + ", ".join(self.strays)
+        return (
+            "only its own libraries"
+            if self.ok
+            else "mapped from elsewhere: " + ", ".join(self.strays)
+        )
 
 
 def files(maps_text):
@@ -41,8 +49,8 @@ def files(maps_text):
 def check(maps_text, root, libc_root=None):
     """Sorts the mapped RDMA libraries, and the C library, into the userland's own and strays.
 
-    libc_root: the sub-root of the userland's own C library; None when it runs on the machine's, and then a C library
-    from below `root` is a stray.
+    libc_root: the sub-root of the userland's own C library; None when it runs on the machine's, and
+    then a C library from below `root` is a stray.
     """
     own, strays = [], []
     root = os.path.realpath(root)

@@ -18,8 +18,12 @@ def pin(name):
     entry = matrix.get("userlands", name)
     rows = entry.data["packages"]
     suite = entry.data["suite"]
-    found = archive.current(suite, [row["name"] for row in rows], mirror=archive.mirrors()[0],
-                            state=paths.cache_dir() / "apt" / suite)
+    found = archive.current(
+        suite,
+        [row["name"] for row in rows],
+        mirror=archive.mirrors()[0],
+        state=paths.cache_dir() / "apt" / suite,
+    )
     for row in rows:
         if row["name"] not in found:
             print(f"{name}: {row['name']} is not in {suite}", file=sys.stderr)

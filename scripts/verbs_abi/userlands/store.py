@@ -9,8 +9,8 @@
     CACHE/userlands/NAME/current             link to the DIGEST in use
     CACHE/userlands/NAME/gone                why the last fetch found packages missing
 
-A folder appears under its final name only when it is complete, and is never changed after that: a run that uses an
-older one goes on undisturbed.
+A folder appears under its final name only when it is complete, and is never changed after that: a
+run that uses an older one goes on undisturbed.
 """
 
 import contextlib
@@ -64,8 +64,10 @@ class Store:
         if manifest is None or manifest.get("wanted") != self.definition.pin_digest():
             return False
         here = self.folder / "current"
-        needed = [here / "root" / self.definition.library_dir / "libibverbs.so.1",
-                  here / "root" / self.definition.providers_dir]
+        needed = [
+            here / "root" / self.definition.library_dir / "libibverbs.so.1",
+            here / "root" / self.definition.providers_dir,
+        ]
         if self.definition.own_libc:
             needed.append(here / "libc" / self.definition.loader)
         return all(path.exists() for path in needed)
@@ -85,7 +87,7 @@ class Store:
             return "not fetched", ""
 
     def damage(self):
-        """The deep check: every file of the folder in use against its digest. Returns what is wrong, at most 20."""
+        """The deep check: every file against its digest. Returns what is wrong, at most 20."""
         here = self.current()
         try:
             recorded = json.loads((here / "files.json").read_text())
@@ -93,10 +95,16 @@ class Store:
             return ["files.json cannot be read"]
         found = _listing(here)
         wrong = [f"{name}: missing" for name in recorded if name not in found]
-        wrong += [f"{name}: changed" for name in recorded
-                  if name in found and found[name] != recorded[name]]
-        wrong += [f"{name}: was not unpacked from a package" for name in found
-                  if name not in recorded and "__pycache__" not in name]
+        wrong += [
+            f"{name}: changed"
+            for name in recorded
+            if name in found and found[name] != recorded[name]
+        ]
+        wrong += [
+            f"{name}: was not unpacked from a package"
+            for name in found
+            if name not in recorded and "__pycache__" not in name
+        ]
         return wrong[:20]
 
     # --- changing it; the caller holds the lock
@@ -150,14 +158,25 @@ class Store:
                 _unpack(self.debs / f"{package.sha256}.deb", new / package.part, package)
             suffix = _plugin_suffix(new / "root" / self.definition.providers_dir, self.definition)
             (new / "files.json").write_text(json.dumps(_listing(new), indent=0))
-            (new / "manifest.json").write_text(json.dumps({
-                "wanted": self.definition.pin_digest(), "digest": digest, "plugin_suffix": suffix,
-                "substituted": substituted,
-                "packages": {package.name: {"version": package.version, "sha256": package.sha256}
-                             for package in packages}}, indent=1))
+            (new / "manifest.json").write_text(
+                json.dumps(
+                    {
+                        "wanted": self.definition.pin_digest(),
+                        "digest": digest,
+                        "plugin_suffix": suffix,
+                        "substituted": substituted,
+                        "packages": {
+                            package.name: {"version": package.version, "sha256": package.sha256}
+                            for package in packages
+                        },
+                    },
+                    indent=1,
+                )
+            )
             final = self.folder / digest
             if final.exists():
-                # Damaged, or it would not be unpacked again. Aside first: renaming onto it cannot be done.
+                # Damaged, or it would not be unpacked again. Aside first: renaming onto it cannot
+                # be done.
                 final.rename(temporary / "old")
             new.rename(final)
             link = temporary / "current"
@@ -183,26 +202,35 @@ def _prepare_root(root):
 def _unpack(deb, root, package):
     # dpkg-deb -x would put a folder in the place of our link from lib to usr/lib.
     tar = ["tar", "-x", "-C", str(root), "--keep-directory-symlink", "--no-same-owner"]
-    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(deb)], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as reader:
-        writer = subprocess.run(tar, stdin=reader.stdout, stderr=subprocess.PIPE, timeout=300,
-                                check=False)
+    with subprocess.Popen(
+        ["dpkg-deb", "--fsys-tarfile", str(deb)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as reader:
+        writer = subprocess.run(
+            tar, stdin=reader.stdout, stderr=subprocess.PIPE, timeout=300, check=False
+        )
         reader.stdout.close()
         messages = reader.stderr.read() + writer.stderr
     if reader.returncode or writer.returncode:
         deb.unlink(missing_ok=True)
-        raise UserError(f"package {package.name} {package.version} cannot be unpacked",
-                        details=messages.decode(errors="replace").strip().splitlines()[-5:],
-                        hint="It was removed from the cache; the next call fetches it again.")
+        raise UserError(
+            f"package {package.name} {package.version} cannot be unpacked",
+            details=messages.decode(errors="replace").strip().splitlines()[-5:],
+            hint="It was removed from the cache; the next call fetches it again.",
+        )
 
 
 def _plugin_suffix(providers, wanted):
     """What the plug-ins' file names end with: libmlx5-rdmav34.so has rdmav34."""
     found = {path.stem.rpartition("-")[2] for path in providers.glob("lib*-rdmav*.so")}
     if len(found) != 1:
-        raise UserError(f"userland '{wanted.name}': no plug-ins of one private ABI in its packages",
-                        details=[f"found in {wanted.providers_dir}: {', '.join(sorted(found)) or 'none'}"],
-                        hint=f"Expected lib*-{wanted.plugin_suffix}.so.")
+        raise UserError(
+            f"userland '{wanted.name}': no plug-ins of one private ABI in its packages",
+            details=[f"found in {wanted.providers_dir}: {', '.join(sorted(found)) or 'none'}"],
+            hint=f"Expected lib*-{wanted.plugin_suffix}.so.",
+        )
     return found.pop()
 
 

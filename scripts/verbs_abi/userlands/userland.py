@@ -19,11 +19,13 @@ class Userland:
 
     root           rdma-core and what it links to
     libc_root      its own C library, or None: the machine's
-    library_dirs   where the dynamic linker is to look, in order; with the own C library's, where it has one
+    library_dirs   where the dynamic linker looks, in order; with its own C library's, if any
     loader         the ld.so that programs are started with, or None: the machine's
-    providers_dir  the plug-ins lib*-SUFFIX.so;  config_dir  the *.driver files;  include_dir  the headers
-    plugin_suffix  "rdmav34"; as found in the root, which may be another than the definition's after a substitution
-    substituted    rows {name, wanted, got, purpose}: packages that are not at the pinned version
+    providers_dir  the plug-ins, lib*-SUFFIX.so
+    config_dir     the *.driver files
+    include_dir    the headers
+    plugin_suffix  "rdmav34"; as found in the root: a substitution may have brought another
+    substituted    rows {name, wanted, got, purpose}: packages not at the pinned version
     """
 
     name: str
@@ -70,15 +72,18 @@ class Userland:
         found = shutil.which(name)
         if found is None:
             lost = [row for row in self.substituted if row.get("got") is None]
-            raise UserError(f"no program '{name}' in userland '{self.name}' nor in PATH",
-                            details=[f"package {row['name']} is missing ({row['purpose']})" for row in lost])
+            raise UserError(
+                f"no program '{name}' in userland '{self.name}' nor in PATH",
+                details=[f"package {row['name']} is missing ({row['purpose']})" for row in lost],
+            )
         return found
 
     def command(self, argv, shim, env=None):
         """(argv, env) that start argv[0] in this userland with the shim preloaded.
 
-        shim: path of the library to preload, or None for none. env: the environment to start from (default: ours).
-        Raises elf.NotInterceptable for static programs, other C libraries and other machines.
+        shim: path of the library to preload, or None for none. env: the environment to start from
+        (default: ours). Raises elf.NotInterceptable for static programs, other C libraries and
+        other machines.
         """
         env = dict(os.environ if env is None else env)
         program, words = self._resolve(argv)
@@ -87,7 +92,8 @@ class Userland:
         preload = []
         if shim is not None:
             shim = os.path.abspath(shim)
-            # ld.so splits its lists of preloads at colons and spaces; the library path only at colons.
+            # ld.so splits its lists of preloads at colons and spaces; the library path only at
+            # colons.
             if any(mark in shim for mark in " :;"):
                 libraries.append(os.path.dirname(shim))
                 shim = os.path.basename(shim)
@@ -96,7 +102,9 @@ class Userland:
         python = env.get("PYTHONPATH", "")
         if self.python_path:
             env["PYTHONPATH"] = f"{self.python_path}:{python}" if python else str(self.python_path)
-        env["VERBS_ABI_REDIRECT"] = ":".join(f"{old}={new}" for old, new in self.redirects().items())
+        env["VERBS_ABI_REDIRECT"] = ":".join(
+            f"{old}={new}" for old, new in self.redirects().items()
+        )
 
         if self.loader is None:
             env.pop("VERBS_ABI_LOADER", None)
@@ -115,11 +123,11 @@ class Userland:
         return [*start, program, *words], env
 
     def mapped_ok(self, maps_text):
-        """Are all RDMA libraries in the text of /proc/PID/maps this userland's own? A mapped.Mapped."""
+        """Are all RDMA libraries in a /proc/PID/maps this userland's own? A mapped.Mapped."""
         return mapped.check(maps_text, self.root, self.libc_root)
 
     def _resolve(self, argv):
-        """The program that the kernel would start for argv, and its arguments: scripts have an interpreter."""
+        """The program that the kernel would start for argv, and its arguments."""
         program, words = self.find_program(argv[0]), list(argv[1:])
         for _ in range(SHEBANG_DEPTH):
             try:
@@ -147,10 +155,20 @@ def from_store(store):
         library_dirs.append(libc_root / wanted.library_dir)
     versions = {name: row["version"] for name, row in manifest["packages"].items()}
     return Userland(
-        name=wanted.name, stack=wanted.stack, arch=wanted.arch,
-        source_version=versions.get("libibverbs1", wanted.source_version), digest=manifest["digest"],
-        root=root, libc_root=libc_root, library_dirs=tuple(library_dirs),
+        name=wanted.name,
+        stack=wanted.stack,
+        arch=wanted.arch,
+        source_version=versions.get("libibverbs1", wanted.source_version),
+        digest=manifest["digest"],
+        root=root,
+        libc_root=libc_root,
+        library_dirs=tuple(library_dirs),
         loader=(libc_root / wanted.loader).resolve() if libc_root else None,
-        providers_dir=root / wanted.providers_dir, config_dir=root / wanted.config_dir,
-        include_dir=root / "usr/include", plugin_suffix=manifest["plugin_suffix"],
-        private_abi=wanted.private_abi, versions=versions, substituted=tuple(manifest["substituted"]))
+        providers_dir=root / wanted.providers_dir,
+        config_dir=root / wanted.config_dir,
+        include_dir=root / "usr/include",
+        plugin_suffix=manifest["plugin_suffix"],
+        private_abi=wanted.private_abi,
+        versions=versions,
+        substituted=tuple(manifest["substituted"]),
+    )

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The command line, started as users start it: through the launcher."""
+
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from verbs_abi import cli, paths
+
+
+def start(*words, launcher=paths.LAUNCHER, cwd="/", **env):
+    return subprocess.run(
+        [str(launcher), *words],
+        cwd=cwd,
+        env={**os.environ, **env},
+        text=True,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_help_names_every_command():
+    result = start("--help")
+    assert result.returncode == 0
+    for name, _, what in cli.COMMANDS:
+        assert f"  {name}" in result.stdout and what in result.stdout
+    assert start("help").stdout == result.stdout
+    assert "usage: verbs-abi list" in start("help", "list").stdout
+
+
+def test_no_command_is_a_usage_error():
+    result = start()
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "usage: verbs-abi COMMAND" in result.stderr
+
+
+def test_an_unknown_command_brings_the_nearest_names():
+    result = start("lst")
+    assert result.returncode == 2
+    assert result.stderr == "verbs-abi: unknown command 'lst'\nNearest: list, test\n"
+
+
+def test_unknown_options_and_axes_are_usage_errors():
+    assert start("--kernel").returncode == 2
+    assert "unknown option '--kernel'" in start("--kernel").stderr
+    assert start("list", "--frob", "kernels").returncode == 2
+    result = start("list", "kernel")
+    assert (result.returncode, result.stderr) == (
+        2,
+        "verbs-abi: unknown list 'kernel'\nNearest: kernels\n",
+    )
+
+
+def test_a_reader_that_went_away_is_no_traceback():
+    result = subprocess.run(
+        [
+            "bash",
+            "-c",
+            'set -o pipefail; "$1" list userlands --json | head -c 1; exit ${PIPESTATUS[0]}',
+            "-",
+            str(paths.LAUNCHER),
+        ],
+        text=True,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert result.returncode in (0, 141)
+    assert "Traceback" not in result.stderr and "Exception" not in result.stderr
+
+
+@pytest.mark.parametrize("axis", ("kernels", "userlands", "providers", "overlays", "plans"))
+def test_lists_are_tables_for_people_and_json_for_programs(axis):
+    rows = json.loads(start("list", axis, "--json").stdout)
+    lines = start("list", axis).stdout.splitlines()
+    assert lines[0].startswith("name")
+    assert [line.split()[0] for line in lines[1:]] == [row["name"] for row in rows]
+
+
+def test_userlands_are_listed_with_their_state(tmp_path):
+    rows = json.loads(start("list", "userlands", "--json", VERBS_ABI_CACHE=str(tmp_path)).stdout)
+    assert {row["name"]: row["state"] for row in rows} == dict.fromkeys(
+        ("deb-33.2", "deb-44.0", "deb-56.1", "deb-65.0"), "not fetched"
+    )
+
+
+@pytest.fixture(name="copy", scope="module")
+def _copy(tmp_path_factory):
+    """A copy of the launcher and its package below a path with a space and a quote."""
+    root = tmp_path_factory.mktemp("copy") / "a b's tree"
+    shutil.copytree(paths.SCRIPTS, root / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(paths.LAUNCHER, root / "verbs-abi")
+    return root
+
+
+def test_it_runs_from_any_folder_through_links_and_with_spaces_in_its_path(copy, tmp_path):
+    (tmp_path / "absolute").symlink_to(copy / "verbs-abi")
+    (tmp_path / "relative").symlink_to("absolute")
+    for launcher in (copy / "verbs-abi", tmp_path / "absolute", tmp_path / "relative"):
+        assert start("list", "plans", launcher=launcher, cwd=tmp_path).stdout == "name  title\n"
+    assert start("list", "plans", launcher="./verbs-abi", cwd=copy).stdout == "name  title\n"
+    result = subprocess.run(
+        ["sh", "-c", 'PATH=$1:$PATH; verbs-abi list plans', "-", str(copy)],
+        cwd="/",
+        text=True,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert result.stdout == "name  title\n"
+
+
+def test_python_files_and_variables_of_the_caller_are_not_its_own(tmp_path):
+    for name in ("json.py", "verbs_abi.py", "argparse.py"):
+        (tmp_path / name).write_text("raise SystemExit('wrong module')\n")
+    result = start("list", "plans", cwd=tmp_path, PYTHONPATH=str(tmp_path), PYTHONHOME="/nowhere")
+    assert result.returncode == 0, result.stderr

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The launcher's set-up, with stand-ins for dpkg-query, apt-get, sudo and id on its PATH."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from verbs_abi import paths
+
+PACKAGES = paths.SCRIPTS / "verbs_abi/setup/packages.txt"
+LISTED = """# comment
+base  alpha        why
+base  beta|gamma   either
+test  delta        why
+"""
+
+
+class Machine:
+    """A pretended machine: which packages are installed and known, who the user is."""
+
+    def __init__(self, folder):
+        self.bin = folder / "bin"
+        self.state = folder / "installed"
+        self.log = folder / "log"
+        self.bin.mkdir()
+        self.log.write_text("")
+        root = folder / "tree"
+        (root / "scripts/verbs_abi/setup").mkdir(parents=True)
+        shutil.copy(paths.LAUNCHER, root)
+        shutil.copy(PACKAGES.with_name("packages.sh"), root / "scripts/verbs_abi/setup")
+        (root / "scripts/verbs_abi/setup/packages.txt").write_text(LISTED)
+        (root / "scripts/verbs_abi/__init__.py").touch()
+        (root / "scripts/verbs_abi/cli.py").write_text(
+            "def main(argv):\n    print('started', *argv)\n"
+        )
+        self.launcher = root / "verbs-abi"
+        self.cache = folder / "cache"
+        self.installed()
+        self.program(
+            "dpkg-query", f'echo dpkg-query >>"{self.log}"; sed "s/$/ installed/" "{self.state}"'
+        )
+        self.program("apt-cache", 'case "$3" in beta) exit 100;; esac')
+        self.program(
+            "apt-get",
+            f"""
+            echo "apt-get $*" | sed 's/-o [^ ]* //g; s/-qq //' >>"{self.log}"
+            case "$*" in *install*) for name; do echo "$name"; done >>"{self.state}" ;; esac""",
+        )
+        self.be_root()
+
+    def program(self, name, text):
+        (self.bin / name).write_text(f"#!/bin/sh\n{text}\n")
+        (self.bin / name).chmod(0o755)
+
+    def installed(self, *names):
+        self.state.write_text("".join(f"{name}\n" for name in names))
+
+    def be_root(self):
+        self.program("id", "echo 0")
+        (self.bin / "sudo").unlink(missing_ok=True)
+
+    def be_nobody(self, sudo=None):
+        self.program("id", "echo 1000")
+        # One that can be found must be shadowed too.
+        self.program("sudo", sudo or "exit 1")
+
+    def calls(self):
+        return [line for line in self.log.read_text().splitlines() if line != "dpkg-query"]
+
+    def start(self, *words):
+        return subprocess.run(
+            [str(self.launcher), *words],
+            text=True,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            env={"PATH": f"{self.bin}:{os.environ['PATH']}", "VERBS_ABI_CACHE": str(self.cache)},
+            timeout=60,
+            check=False,
+        )
+
+
+@pytest.fixture(name="machine")
+def _machine(tmp_path):
+    return Machine(tmp_path)
+
+
+def test_when_all_is_there_nothing_is_installed_and_next_time_nothing_is_asked(machine):
+    machine.installed("alpha", "gamma")
+    result = machine.start("list", "kernels")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "started list kernels\n", "")
+    assert machine.log.read_text() == "dpkg-query\n"
+    machine.start("list")
+    assert machine.log.read_text() == "dpkg-query\n"
+
+
+def test_a_changed_package_list_is_looked_at_again(machine):
+    machine.installed("alpha", "gamma")
+    machine.start("list")
+    stamp = next((machine.cache / "setup").iterdir())
+    os.utime(stamp, (1, 1))
+    machine.start("list")
+    assert machine.log.read_text() == "dpkg-query\ndpkg-query\n"
+
+
+def test_what_is_missing_is_installed_with_the_alternative_that_exists(machine):
+    result = machine.start("list")
+    assert machine.calls()[-1] == "apt-get install -y --no-install-recommends alpha gamma"
+    assert (result.returncode, result.stdout) == (0, "started list\n")
+    assert result.stderr == "verbs-abi: installing 2 packages: alpha beta|gamma\n"
+
+
+def test_a_command_brings_only_its_own_groups(machine):
+    machine.installed("alpha", "gamma")
+    assert machine.start("run").returncode == 0
+    assert machine.calls() == []
+    assert machine.start("test").returncode == 0
+    assert machine.calls()[-1] == "apt-get install -y --no-install-recommends delta"
+
+
+def test_old_package_lists_are_updated_once_and_the_install_tried_again(machine):
+    machine.program(
+        "apt-get",
+        f"""
+        echo "apt-get $*" | sed 's/-o [^ ]* //g; s/-qq //' >>"{machine.log}"
+        case "$*" in
+          *update*) touch "{machine.bin}/updated" ;;
+          *) [ -e "{machine.bin}/updated" ] || {{ echo 'E: 404' >&2; exit 100; }}
+             for name; do echo "$name"; done >>"{machine.state}" ;;
+        esac""",
+    )
+    assert machine.start("list").returncode == 0
+    assert machine.calls()[-2:] == [
+        "apt-get update",
+        "apt-get install -y --no-install-recommends alpha gamma",
+    ]
+
+
+def test_without_root_and_sudo_the_exact_line_is_printed(machine):
+    machine.be_nobody()
+    result = machine.start("list")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert (
+        "apt-get update && apt-get install --no-install-recommends alpha gamma\n" in result.stderr
+    )
+    assert machine.calls() == []
+
+
+def test_sudo_is_used_where_it_needs_no_password(machine):
+    machine.be_nobody(sudo=f'echo "sudo" >>"{machine.log}"; [ "$1" = -n ] && exit 0; "$@"')
+    result = machine.start("list")
+    assert result.returncode == 0, result.stderr
+    assert machine.calls()[-2:] == [
+        "sudo",
+        "apt-get install -y --no-install-recommends alpha gamma",
+    ]
+
+
+def test_a_failed_installation_shows_apts_errors_and_the_line(machine):
+    machine.program("apt-get", "echo 'E: Unable to locate package alpha' >&2; exit 100")
+    result = machine.start("list")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "E: Unable to locate package alpha" in result.stderr
+    assert "apt-get install --no-install-recommends alpha gamma" in result.stderr
+
+
+def test_an_installation_that_brought_nothing_is_noticed(machine):
+    machine.program("apt-get", "exit 0")
+    result = machine.start("list")
+    assert result.returncode == 2
+    assert result.stderr.endswith(
+        "verbs-abi: still missing after apt-get install: alpha beta|gamma\n"
+    )
+
+
+def test_the_projects_own_list_is_well_formed():
+    groups = set()
+    for line in PACKAGES.read_text().splitlines():
+        if line and not line.startswith("#"):
+            group, names, why = line.split(None, 2)
+            groups.add(group)
+            assert re.fullmatch(r"[a-z0-9.+-]+(\|[a-z0-9.+-]+)*", names), line
+            assert why
+    assert groups == {"base", "build", "test", "bench", "oracle"}

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Counting test results."""
+
+import pytest
+
+from verbs_abi import testing
+from verbs_abi.errors import UserError
+
+
+def count(tmp_path, text):
+    path = tmp_path / "junit.xml"
+    path.write_text(text)
+    return str(testing.count(path))
+
+
+def test_what_ctest_writes_is_counted_by_status(tmp_path):
+    assert (
+        count(
+            tmp_path,
+            """<testsuite>
+        <testcase name="a" status="run"><system-out>hello</system-out></testcase>
+        <testcase name="b" status="fail"><failure message=""/><system-out/></testcase>
+        <testcase name="c" status="notrun"><skipped
+        message="SKIP_REGULAR_EXPRESSION_MATCHED"/></testcase>
+        <testcase name="d" status="disabled"/></testsuite>""",
+        )
+        == "1 passed, 1 failed, 2 skipped"
+    )
+
+
+def test_what_pytest_writes_is_counted_by_children(tmp_path):
+    assert (
+        count(
+            tmp_path,
+            """<testsuites><testsuite>
+        <testcase name="a"/><testcase name="b"><failure message="x"/></testcase>
+        <testcase name="c"><error message="x"/></testcase><testcase name="d"><skipped/></testcase>
+        </testsuite></testsuites>""",
+        )
+        == "1 passed, 2 failed, 1 skipped"
+    )
+
+
+def test_a_whole_googletest_program_counts_its_cases(tmp_path):
+    assert (
+        count(
+            tmp_path,
+            """<testsuite><testcase name="whole" status="run"><system-out>
+[==========] 5 tests from 2 test suites ran. (2 ms total)
+[  PASSED  ] 4 tests.
+[  SKIPPED ] 1 test, listed below:
+[  SKIPPED ] A.Skipped
+</system-out></testcase><testcase name="bad" status="fail"><failure message=""/><system-out>
+[  PASSED  ] 2 tests.
+[  FAILED  ] 1 test, listed below:
+[  FAILED  ] A.Bad
+</system-out></testcase></testsuite>""",
+        )
+        == "6 passed, 1 failed, 1 skipped"
+    )
+
+
+def test_a_program_that_crashed_or_lies_about_its_end_is_one_failure(tmp_path):
+    assert (
+        count(
+            tmp_path,
+            """<testsuite><testcase name="crash" status="fail"><failure message=""/><system-out>
+[ RUN      ] A.Crash
+</system-out></testcase><testcase name="after" status="fail"><failure message=""/><system-out>
+[  PASSED  ] 3 tests.
+</system-out></testcase></testsuite>""",
+        )
+        == "0 passed, 2 failed, 0 skipped"
+    )
+
+
+def test_results_that_are_cut_off_are_an_error(tmp_path):
+    with pytest.raises(UserError, match="no usable results"):
+        count(tmp_path, "<testsuite><testcase")
+    with pytest.raises(UserError, match="no usable results"):
+        testing.count(tmp_path / "missing.xml")
+
+
+def run_pytest(tmp_path, text):
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts/some_test.py").write_text(text)
+    counted, status = testing.run_pytest(tmp_path / "junit.xml", root=tmp_path)
+    return str(counted), status
+
+
+def test_python_tests_are_run_and_counted(tmp_path):
+    assert run_pytest(
+        tmp_path,
+        "import pytest\ndef test_a(): pass\ndef test_b(): assert 0\n"
+        "@pytest.mark.skip\ndef test_c(): pass\n",
+    ) == ("1 passed, 1 failed, 1 skipped", 1)
+
+
+def test_a_file_that_cannot_be_imported_is_a_failure(tmp_path):
+    assert run_pytest(tmp_path, "import nowhere\n") == ("0 passed, 1 failed, 0 skipped", 2)
+
+
+def test_no_tests_are_no_failure(tmp_path):
+    assert run_pytest(tmp_path, "") == ("0 passed, 0 failed, 0 skipped", 0)

@@ -28,6 +28,15 @@ struct Fields64And32 {
 
 Fields64And32 ReadFields(const Cursor& list);
 
+std::vector<uint32_t> ReadDims(const Cursor& at) {
+  std::vector<uint32_t> dims;
+  for (size_t i = 0; i < at.Size(); ++i) {
+    dims.push_back(at.At(i).Uint32());
+    if (dims.back() == 0 && i > 0) at.At(i).Fail("a dimension of at least 1 after the first");
+  }
+  return dims;
+}
+
 // A member in both layouts.
 void ReadField(const Cursor& at, Fields64And32& out) {
   at.AllowOnly({"n", "t", "o", "s", "d", "x", "b", "via", "arg", "f", "packed", "as", "i386"});
@@ -37,13 +46,7 @@ void ReadField(const Cursor& at, Fields64And32& out) {
   field.offset = at["o"].Uint32();
   field.size = at["s"].Uint32();
   if (at.Has("d")) {
-    Cursor dims = at["d"];
-    for (size_t i = 0; i < dims.Size(); ++i) {
-      // null: [], 0: [0]; both are flexible.
-      uint32_t dim = dims.At(i).IsNull() ? 0 : dims.At(i).Uint32();
-      if (dim == 0 && i > 0) dims.At(i).Fail("a dimension of at least 1 after the first");
-      field.dims.push_back(dim);
-    }
+    field.dims = ReadDims(at["d"]);
     field.flexible = !field.dims.empty() && field.dims[0] == 0;
   }
   if (at.Has("x")) field.dims_text = at["x"].String();
@@ -57,8 +60,10 @@ void ReadField(const Cursor& at, Fields64And32& out) {
 
   Field field32 = field;
   if (at.Has("i386")) {
-    field32.offset = at["i386"].At(0).Uint32();
-    field32.size = at["i386"].At(1).Uint32();
+    Cursor at32 = at["i386"];
+    field32.offset = at32.At(0).Uint32();
+    field32.size = at32.At(1).Uint32();
+    if (at32.Size() > 2) field32.dims = ReadDims(at32.At(2));
     out.differ = true;
   }
   if (at.Has("f")) {
@@ -187,11 +192,7 @@ Json FieldJson(const Field& field, const Field& field32) {
   out["t"] = field.type;
   out["o"] = field.offset;
   out["s"] = field.size;
-  if (!field.dims.empty()) {
-    Json dims = Json::array();
-    for (size_t i = 0; i < field.dims.size(); ++i) dims.push_back(field.dims[i]);
-    out["d"] = std::move(dims);
-  }
+  if (!field.dims.empty()) out["d"] = field.dims;
   if (!field.dims_text.empty()) out["x"] = field.dims_text;
   if (field.is_bitfield()) out["b"] = {field.bit_offset, field.bit_width};
   if (!field.via.empty()) out["via"] = field.via;
@@ -206,8 +207,11 @@ Json FieldJson(const Field& field, const Field& field32) {
     out["f"] = std::move(members);
   }
   if (!field.same_type_as.empty()) out["as"] = field.same_type_as;
-  if (field32.offset != field.offset || field32.size != field.size)
+  if (field32.dims != field.dims) {
+    out["i386"] = {field32.offset, field32.size, field32.dims};
+  } else if (field32.offset != field.offset || field32.size != field.size) {
     out["i386"] = {field32.offset, field32.size};
+  }
   return out;
 }
 

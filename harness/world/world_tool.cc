@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// vabi-world: compiles worlds for the command. One JSON object a line on standard input (see spec.h), one a line
+// on standard output, until the input ends:
+//   {"world": "/run/dir/world"}     {"absent": "linux-4.4 has no driver rxe"}     {"error": "…"}
+// Other questions, as arguments:
+//   vabi-world ROOT rules           every rule: name, errno, kind, source
+//   vabi-world ROOT model KERNEL    what that kernel's model comes to: rules, knobs, what is served
+
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "harness/world/compile.h"
+#include "harness/world/model_changes.h"
+#include "harness/world/write.h"
+
+namespace {
+
+using nlohmann::json;
+
+json Answer(vabi::WorldCompiler& compiler, const std::string& line) {
+  json value;
+  try {
+    value = json::parse(line);
+  } catch (const json::parse_error& error) {
+    return {{"error", std::string("not valid JSON: ") + error.what()}};
+  }
+  auto spec = vabi::WorldSpec::FromJson(value);
+  if (!spec) return {{"error", spec.error()}};
+  auto world = compiler.Compile(*spec);
+  if (!world) return {{"error", world.error()}};
+  if (!world->absent.empty()) return {{"absent", world->absent}};
+  auto path = vabi::WriteWorld(*world, spec->run_dir, spec->cache_dir);
+  if (!path) return {{"error", path.error()}};
+  return {{"world", path->string()},
+          {"known_by", vabi::KnownByText(world->image->known_by)}};
+}
+
+int Serve(const std::string& root) {
+  vabi::WorldCompiler compiler(root);
+  for (std::string line; std::getline(std::cin, line);) {
+    std::cout << Answer(compiler, line).dump(-1, ' ', false, json::error_handler_t::replace) << std::endl;
+  }
+  return 0;
+}
+
+int PrintRules() {
+  json rules = json::array();
+  for (const vabi::RuleRow& row : vabi::RuleRows()) {
+    rules.push_back({{"name", row.name},
+                     {"errno", strerrorname_np(row.error)},
+                     {"kind", row.kind == vabi::RuleKind::check ? "check" : "structural"},
+                     {"source", row.source}});
+  }
+  std::cout << rules.dump(1) << "\n";
+  return 0;
+}
+
+int PrintModel(const std::string& root, const std::string& kernel) {
+  vabi::WorldCompiler compiler(root);
+  auto model = compiler.Kernel(kernel);
+  if (!model) {
+    std::cerr << "vabi-world: " << model.error() << "\n";
+    return 2;
+  }
+  const vabi::WorldImage& image = (*model)->image();
+  json out = {{"name", kernel}, {"headers", (*model)->headers()},
+              {"known_by", vabi::KnownByText(image.known_by)}};
+  for (size_t i = 0; i < vabi::RuleRows().size(); ++i) {
+    const vabi::RuleEntry& rule = image.rule[i];
+    out["rules"][vabi::RuleRows()[i].name] = {{"on", rule.on != 0},
+                                              {"errno", strerrorname_np(rule.error)},
+                                              {"known_by", vabi::KnownByText(rule.known_by)}};
+  }
+  for (size_t i = 0; i < vabi::KnobRows().size(); ++i) {
+    out["knobs"][vabi::KnobRows()[i].name] = image.knob[i];
+  }
+  for (size_t i = 0; i < vabi::MethodRows().size(); ++i) {
+    out["methods"][vabi::MethodRows()[i].name] = image.method_served[i] != 0;
+  }
+  for (size_t i = 0; i < vabi::WriteNames().size(); ++i) {
+    out["write"][vabi::WriteNames()[i]] = image.write_served[i] != 0;
+  }
+  for (size_t i = 0; i < vabi::WriteExNames().size(); ++i) {
+    out["write_ex"][vabi::WriteExNames()[i]] = image.write_ex_served[i] != 0;
+  }
+  for (size_t i = 0; i < vabi::DriverRows().size(); ++i) {
+    out["drivers"][vabi::DriverRows()[i].name] = (*model)->HasDriver(static_cast<vabi::DriverId>(i));
+  }
+  std::cout << out.dump(1) << "\n";
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 2) return Serve(argv[1]);
+  if (argc == 3 && std::strcmp(argv[2], "rules") == 0) return PrintRules();
+  if (argc == 4 && std::strcmp(argv[2], "model") == 0) return PrintModel(argv[1], argv[3]);
+  std::cerr << "usage: vabi-world ROOT [rules | model KERNEL] (ROOT holds matrix/ and reference-headers/)\n";
+  return 2;
+}

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Names of cells: userland/kernel/provider[/overlay…][@scenario].
+
+The provider's place names one device with its usual name and link ("mlx5"), a link ("mlx5,link=roce"), or several
+devices with names of their own ("mlx5_0=mlx5+rxe0=rxe"). An overlay may hold an @ itself ("errno@CREATE_CQ=EIO"):
+a scenario is what stands behind the last @ when it is the name of one.
+"""
+
+import dataclasses
+import hashlib
+
+from verbs_abi import matrix
+from verbs_abi.errors import UserError, unknown
+
+# Scenario, what is run. The usual one is not written in a cell's name.
+SCENARIOS = {
+    "journey": "what every application does: open, make objects, move data with every byte checked",
+    "devinfo": "ibv_devinfo -v, as shipped",
+    "devices": "ibv_devices, as shipped",
+    "conformance": "the conformance suites that hold for this cell",
+}
+USUAL = "journey"
+
+
+@dataclasses.dataclass(frozen=True)
+class Device:
+    """One device of a world; name and link are empty for the provider's usual ones."""
+
+    provider: str
+    name: str = ""
+    link: str = ""
+
+    @classmethod
+    def parse(cls, text):
+        head, *options = text.split(",")
+        name, equals, provider = head.partition("=")
+        if not equals:
+            name, provider = "", head
+        link = ""
+        for option in options:
+            key, _, value = option.partition("=")
+            if key != "link" or not value:
+                raise UserError(f"device '{text}': unknown option '{option}'",
+                                hint="A device is PROVIDER or NAME=PROVIDER, then ,link=ib|roce|iw.")
+            link = value
+        if provider not in matrix.names("providers"):
+            raise unknown("provider", provider, matrix.names("providers"))
+        return cls(provider, name, link)
+
+    def __str__(self):
+        head = f"{self.name}={self.provider}" if self.name else self.provider
+        return f"{head},link={self.link}" if self.link else head
+
+    def spec(self):
+        return {"provider": self.provider, "name": self.name, "link": self.link}
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """One cell. devices: a tuple of Device; overlays: texts, in order."""
+
+    userland: str
+    kernel: str
+    devices: tuple
+    overlays: tuple = ()
+    scenario: str = USUAL
+
+    @property
+    def provider(self):
+        return "+".join(map(str, self.devices))
+
+    @property
+    def drivers(self):
+        return tuple(dict.fromkeys(device.provider for device in self.devices))
+
+    @property
+    def id(self):
+        parts = [self.userland, self.kernel, self.provider, *self.overlays]
+        return "/".join(parts) + ("" if self.scenario == USUAL else f"@{self.scenario}")
+
+    def in_shard(self, index, count):
+        """By a hash of the name, so that a new kernel moves no other cell. index from 1."""
+        digest = hashlib.sha256(self.id.encode()).digest()
+        return int.from_bytes(digest[:8], "big") % count == index - 1
+
+
+def split_scenario(text):
+    head, at, tail = text.rpartition("@")
+    if at and tail in SCENARIOS and not head.endswith("/"):
+        return head, tail
+    if at and "=" not in tail and "/" not in tail and "=" not in head.rpartition("/")[2]:
+        name = head.rpartition("/")[2]
+        if name not in matrix.names("overlays"):
+            raise unknown("scenario", tail, SCENARIOS)
+    return text, USUAL
+
+
+def parse(text):
+    """The Cell of a name; every part of it is looked up, so that a wrong one is told with its nearest names."""
+    head, scenario = split_scenario(text.strip())
+    parts = head.split("/")
+    if len(parts) < 3 or not all(parts):
+        raise UserError(f"'{text}' is no cell", hint="A cell is USERLAND/KERNEL/PROVIDER[/OVERLAY…][@SCENARIO], "
+                        "for example deb-44.0/debian-6.1.192/mlx5/no-ioctl")
+    userland, kernel, provider, *overlays = parts
+    check_userland(userland)
+    check_kernel(kernel)
+    for overlay in overlays:
+        check_overlay(overlay)
+    devices = tuple(Device.parse(part) for part in provider.split("+"))
+    return Cell(userland, kernel, devices, tuple(overlays), scenario)
+
+
+def check_userland(name):
+    if name not in matrix.names("userlands"):
+        raise unknown("userland", name, matrix.names("userlands"))
+
+
+def kernels():
+    """{name: Entry} of the kernels that can stand in a cell, in release order."""
+    return {name: entry for name, entry in matrix.load("kernels").items() if not entry.data.get("abstract")}
+
+
+def check_kernel(name):
+    if name not in kernels():
+        raise unknown("kernel", name, kernels())
+
+
+def check_overlay(text):
+    name = text.partition("=")[0].partition("@")[0]
+    entry = matrix.get("overlays", name)
+    if ("value" in entry.data) != ("=" in text):
+        wants = entry.data.get("value")
+        raise UserError(f"overlay '{text}': " + (f"needs a value: {wants}" if wants else "takes no value"),
+                        hint=f"For example: {name}=…" if wants else None)

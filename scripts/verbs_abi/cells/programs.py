@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Programs that run inside cells, built once per userland against its own headers and libraries.
+
+A program is a row of PROGRAMS: a folder of sources and what to link. The result is kept in the cache under a digest
+of sources, flags and userland. libstdc++ is linked in, so that a program built here runs on every libc of the axis.
+"""
+
+import dataclasses
+import hashlib
+import os
+import pathlib
+import subprocess
+import tempfile
+
+from verbs_abi import locks, paths
+from verbs_abi.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """sources: folders or files below the project's root; flags and libraries for g++."""
+
+    sources: tuple
+    flags: tuple = ()
+    libraries: tuple = ("-libverbs",)
+
+
+COMMON = ("-std=c++20", "-O1", "-g1", "-Wall", "-Wextra", "-Werror", "-static-libstdc++", "-static-libgcc")
+
+PROGRAMS = {
+    "journey": Program(("harness/cells/journey",), ("-fno-exceptions", "-fno-rtti")),
+}
+
+
+def _files(program):
+    found = []
+    for name in program.sources:
+        path = paths.ROOT / name
+        found += sorted(path.glob("*.cc")) if path.is_dir() else [path]
+    return found
+
+
+def _headers(program):
+    folders = {(paths.ROOT / name) if (paths.ROOT / name).is_dir() else (paths.ROOT / name).parent
+               for name in program.sources}
+    return sorted(header for folder in folders for header in folder.glob("*.h"))
+
+
+def _digest(program, userland):
+    digest = hashlib.sha256()
+    for path in _files(program) + _headers(program):
+        digest.update(str(path.relative_to(paths.ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
+    digest.update(repr((COMMON, program.flags, program.libraries, userland.digest)).encode())
+    return digest.hexdigest()[:24]
+
+
+def build(name, userland, progress=None):
+    """The path of the program for this userland; built when it is not there yet."""
+    program = PROGRAMS[name]
+    folder = paths.cache_dir() / "programs"
+    folder.mkdir(exist_ok=True)
+    target = folder / f"{name}-{userland.name}-{_digest(program, userland)}"
+    if target.exists():
+        return target
+    with locks.exclusive(folder / f".{target.name}.lock", f"building {name} for {userland.name}", seconds=600):
+        if target.exists():
+            return target
+        if progress:
+            progress.update(f"building {name} for {userland.name}")
+        _compile(program, userland, target)
+    return target
+
+
+def _compile(program, userland, target):
+    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+        objects = []
+        for source in _files(program):
+            made = pathlib.Path(scratch) / (source.stem + ".o")
+            _run(["g++", *COMMON[:-2], *program.flags, "-isystem", str(userland.include_dir),
+                  "-I", str(paths.ROOT), "-c", str(source), "-o", str(made)])
+            objects.append(str(made))
+        made = pathlib.Path(scratch) / target.name
+        library_dir = userland.library_dirs[0]
+        _run(["g++", *objects, "-static-libstdc++", "-static-libgcc", "-L", str(library_dir),
+              "-Wl,--allow-shlib-undefined", *program.libraries, "-o", str(made)])
+        os.replace(made, target)
+
+
+def _run(command):
+    result = subprocess.run(command, text=True, capture_output=True, check=False, stdin=subprocess.DEVNULL)
+    if result.returncode:
+        raise UserError(f"{pathlib.Path(command[-1]).name} could not be built", details=result.stderr.splitlines()[:40])

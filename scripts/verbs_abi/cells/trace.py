@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Reading traces: JSON lines, one for each command that crossed the user/kernel border (docs/trace.md)."""
+
+import hashlib
+import json
+import pathlib
+
+# What differs between two runs of the same cell.
+VOLATILE = ("time", "t", "ns", "pid", "tid", "seq", "fd", "us")
+
+
+def read(path):
+    """The records of a trace file; a half-written last line is left out. None when there is no file."""
+    path = pathlib.Path(path)
+    if not path.exists():
+        return []
+    records = []
+    for line in path.read_text(errors="replace").splitlines():
+        try:
+            records.append(json.loads(line))
+        except json.JSONDecodeError:
+            continue
+    return records
+
+
+def digest(records):
+    """Equal for two runs that asked the kernel the same things and got the same answers."""
+    total = hashlib.sha256()
+    for record in records:
+        kept = {key: value for key, value in record.items() if key not in VOLATILE}
+        total.update(json.dumps(kept, sort_keys=True).encode() + b"\n")
+    return "sha256:" + total.hexdigest()[:32]

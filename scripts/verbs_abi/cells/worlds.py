@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Worlds on disk: asks vabi-world (one process for many worlds) to compile a cell's world into a run folder."""
+
+import contextlib
+import json
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import threading
+
+from verbs_abi import paths
+from verbs_abi.errors import UserError
+
+
+class Absent(Exception):
+    """This kernel has no such driver: the cell cannot exist."""
+
+
+def runs_dir():
+    """Where run folders are made: memory-backed where there is such a place."""
+    shared = pathlib.Path("/dev/shm")
+    return shared if shared.is_dir() and shutil.disk_usage(shared).free > 64 << 20 else pathlib.Path(tempfile.gettempdir())
+
+
+class Compiler:
+    """A vabi-world process. Safe to share between threads."""
+
+    def __init__(self, build=None):
+        self._program = (build or paths.build_dir()) / "harness/world/vabi-world"
+        self._lock = threading.Lock()
+        self._process = None
+
+    def _ask(self, question):
+        with self._lock:
+            if self._process is None or self._process.poll() is not None:
+                self._process = subprocess.Popen(
+                    [str(self._program), str(paths.matrix_dir().parent)], stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE, text=True, start_new_session=True)
+            try:
+                self._process.stdin.write(json.dumps(question) + "\n")
+                self._process.stdin.flush()
+                answer = self._process.stdout.readline()
+            except BrokenPipeError:
+                answer = ""
+        if not answer:
+            raise UserError(f"{self._program.name} ended while it compiled a world",
+                            details=[json.dumps(question)], hint="This is a defect of verbs-abi; please report it.")
+        return json.loads(answer)
+
+    def compile(self, cell, run_dir, trace="", relax=()):
+        """The path of the world file. Raises Absent, or UserError for a broken matrix."""
+        answer = self._ask({
+            "kernel": cell.kernel, "devices": [device.spec() for device in cell.devices],
+            "overlays": list(cell.overlays), "relax": list(relax), "run_dir": str(run_dir),
+            "cache_dir": str(paths.cache_dir() / "trees"), "trace": str(trace)})
+        if "error" in answer:
+            raise UserError(answer["error"])
+        if "absent" in answer:
+            raise Absent(answer["absent"])
+        return answer["world"]
+
+    def close(self):
+        if self._process is not None:
+            self._process.stdin.close()
+            self._process.wait(timeout=10)
+            self._process.stdout.close()
+            self._process = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.close()
+
+
+@contextlib.contextmanager
+def run_folder():
+    """A folder of its own for one process tree; gone afterwards."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="verbs-abi-", dir=runs_dir()))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def environment(world, environ):
+    """The variables with which the shim finds its world."""
+    return {**environ, "VERBS_ABI_WORLD": str(world)}
+
+
+def shim(build=None):
+    """The library to preload."""
+    return (build or paths.build_dir()) / "shims/libc/libverbs_abi_shim.so"
+
+
+def model(kernel, build=None):
+    """What a kernel's model comes to, as vabi-world prints it."""
+    program = (build or paths.build_dir()) / "harness/world/vabi-world"
+    result = subprocess.run([str(program), str(paths.matrix_dir().parent), "model", kernel], text=True,
+                            capture_output=True, check=False, timeout=60)
+    if result.returncode:
+        raise UserError(result.stderr.strip().removeprefix("vabi-world: "))
+    return json.loads(result.stdout)
+
+
+def rules(build=None):
+    """Every rule of the fake kernel: rows {name, errno, kind, source}."""
+    program = (build or paths.build_dir()) / "harness/world/vabi-world"
+    result = subprocess.run([str(program), str(paths.matrix_dir().parent), "rules"], text=True,
+                            capture_output=True, check=True, timeout=60)
+    return json.loads(result.stdout)

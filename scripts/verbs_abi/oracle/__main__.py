@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: BSD-2-Clause
-from verbs_abi.oracle import cli
+from verbs_abi.oracle import command
 
-raise SystemExit(cli.main())
+raise SystemExit(command.main())

@@ -8,6 +8,7 @@ import sys
 from verbs_abi.oracle import apt
 from verbs_abi.oracle import boot
 from verbs_abi.oracle import kernels
+from verbs_abi.oracle import record
 
 
 def _boot(options):
@@ -30,8 +31,33 @@ def _boot(options):
     return int(result.text("status") or 2)
 
 
-def add_commands(commands):
-    """Adds the subcommands to an argparse subparsers object."""
+def _record(options):
+    for name in options.kernel or kernels.table():
+        record.record(name, options.seed, lambda text: print(text, flush=True))
+    return 0
+
+
+def _guarded(handler):
+    """Errors of this room as messages with exit status 2."""
+    def run(options):
+        try:
+            return handler(options)
+        except (kernels.OracleError, apt.AptError) as error:
+            print(f"verbs-abi oracle: {error}", file=sys.stderr)
+            return 2
+    return run
+
+
+def register(subparsers):
+    """Adds `oracle` to the command line."""
+    oracle = subparsers.add_parser("oracle", help="answers of real kernels: record, check, boot")
+    commands = oracle.add_subparsers(required=True, metavar="record|check|boot")
+
+    one = commands.add_parser("record", help="ask real kernels and store their answers")
+    one.add_argument("--kernel", action="append", help="repeatable; default: all")
+    one.add_argument("--seed", type=int, default=0, help="order, values and handles; default 0")
+    one.set_defaults(handler=_guarded(_record))
+
     one = commands.add_parser("boot", help="run a shell script on a real kernel")
     one.add_argument("--kernel", required=True)
     one.add_argument("--file", action="append", default=[], metavar="PATH[:GUEST]")
@@ -40,15 +66,11 @@ def add_commands(commands):
     one.add_argument("--console", action="store_true")
     one.add_argument("--dmesg", action="store_true")
     one.add_argument("script")
-    one.set_defaults(run=_boot)
+    one.set_defaults(handler=_guarded(_boot))
 
 
 def main(words=None):
-    parser = argparse.ArgumentParser(prog="verbs-abi oracle")
-    add_commands(parser.add_subparsers(required=True))
-    options = parser.parse_args(words)
-    try:
-        return options.run(options)
-    except (kernels.OracleError, apt.AptError) as error:
-        print(f"verbs-abi oracle: {error}", file=sys.stderr)
-        return 2
+    parser = argparse.ArgumentParser(prog="verbs-abi")
+    register(parser.add_subparsers(required=True))
+    options = parser.parse_args(["oracle", *(sys.argv[1:] if words is None else words)])
+    return options.handler(options)

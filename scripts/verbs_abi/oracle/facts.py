@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A kernel's ABI facts (reference-headers/) as the call lists need them: sizes, fields, numbers."""
+
+import json
+
+from verbs_abi.oracle import kernels
+
+FOLDER = kernels.SOURCE_ROOT / "reference-headers"
+
+# Where the calls of the probe are declared; rxe is the driver that every recorded kernel can run.
+HEADERS = ("rdma/ib_user_verbs.h", "rdma/ib_user_ioctl_cmds.h", "rdma/ib_user_ioctl_verbs.h",
+           "rdma/rdma_user_ioctl_cmds.h", "rdma/rdma_user_rxe.h", "rdma/rdma_netlink.h")
+
+
+class Facts:
+    """Structs and enumerations of one snapshot."""
+
+    def __init__(self, name, folder=FOLDER):
+        index = json.loads((folder / f"{name}.json").read_text())
+        self.name = name
+        self.structs = {}
+        self.enums = {}
+        self.numbers = {}
+        for header in HEADERS:
+            digest = index["headers"].get(header)
+            if digest:
+                self._add(json.loads((folder / "headers" / f"{header}.{digest}.json").read_text()))
+
+    def _add(self, document):
+        for decl in document["decls"]:
+            for kind in ("struct", "union"):
+                if decl.get(kind):
+                    self.structs[decl[kind]] = decl
+            if "enum" in decl:
+                values = dict(decl["values"])
+                self.numbers.update(values)
+                name = decl["enum"] or "@" + next(iter(values), "")
+                self.enums[name] = values
+            if "macro" in decl and "value" in decl:
+                self.numbers[decl["macro"]] = decl["value"]
+
+    def has(self, struct):
+        return struct in self.structs
+
+    def size(self, struct):
+        return self.structs[struct]["size"]
+
+    def size_or_0(self, struct):
+        return self.size(struct) if self.has(struct) else 0
+
+    def number(self, name):
+        return self.numbers[name]
+
+    def fields(self, struct):
+        """[(name, offset, size)] of the fixed part, in order; a nested struct is one field."""
+        return [(field["n"], field["o"], field["s"]) for field in self.structs[struct]["fields"]
+                if field.get("s") and field["o"] < self.size(struct)]
+
+    def field(self, struct, name):
+        for found, offset, size in self.fields(struct):
+            if found == name:
+                return offset, size
+        raise KeyError(f"{self.name}: {struct} has no field {name}")
+
+    def type_of(self, struct, name):
+        for field in self.structs[struct]["fields"]:
+            if field["n"] == name:
+                return field["t"].removeprefix("struct ")
+        raise KeyError(name)
+
+    def leaves(self, struct, base=0, prefix=""):
+        """Fields with nested structs opened: [(dotted name, offset, size)]."""
+        result = []
+        for name, offset, size in self.fields(struct):
+            inner = self.type_of(struct, name)
+            if inner in self.structs and self.size(inner) == size:
+                result += self.leaves(inner, base + offset, f"{prefix}{name}.")
+            else:
+                result.append((prefix + name, base + offset, size))
+        return result

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The call list of a kernel, from its facts: deterministic for a seed."""
+
+import random
+
+from verbs_abi.oracle import facts as facts_room
+from verbs_abi.oracle import write_calls
+
+
+def cases(facts, seed=0):
+    """All cases. seed 0: the natural order and values."""
+    rng = random.Random(f"{facts.name}/{seed}") if seed else None
+    yield from write_calls.Maker(facts, rng).all()
+
+
+def call_list(kernel, seed=0, only=""):
+    """The list's text for the kernel of that name; only: cases whose name starts so."""
+    facts = facts_room.Facts(kernel)
+    return "".join(case.text() for case in cases(facts, seed) if case.name.startswith(only))

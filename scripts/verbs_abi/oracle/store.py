@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Stored recordings: matrix/oracle/KERNEL/{recording.json, answers.txt, …}.
+
+answers.txt holds a line "case NAME" per case and below it a line an answer, "ID ANSWER". Set-up
+calls that answered as in the same case before are left out. recording.json says of which kernel
+package, when, with which list. A recording is written beside the old one and takes its place whole.
+"""
+
+import datetime
+import hashlib
+import json
+import shutil
+
+from verbs_abi.oracle import kernels
+
+ROOM = kernels.SOURCE_ROOT / "matrix" / "oracle"
+
+
+def digest(text):
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def pack(lines):
+    """{CASE.ID: answer} as text."""
+    out, current, setups = [], None, set()
+    for name, answer in lines.items():
+        case, ident = name.rsplit(".", 1) if not name.startswith("case ") else (name, "")
+        if case != current:
+            out.append(f"case {case}")
+            current, setups = case, set()
+        if ident.startswith("setup"):
+            if answer in setups:
+                continue
+            setups.add(answer)
+        out.append(f"{ident} {answer}")
+    return "\n".join(out) + "\n"
+
+
+def unpack(text):
+    lines, case = {}, ""
+    for line in text.splitlines():
+        if line.startswith("case "):
+            case = line[5:]
+        elif line:
+            ident, _, answer = line.partition(" ")
+            lines[f"{case}.{ident}"] = answer
+    return lines
+
+
+class Recording:
+    """One kernel's stored answers."""
+
+    def __init__(self, kernel, room=ROOM):
+        self.kernel = kernel
+        self.folder = room / kernel
+
+    def exists(self):
+        return (self.folder / "recording.json").exists()
+
+    def about(self):
+        return json.loads((self.folder / "recording.json").read_text())
+
+    def answers(self):
+        return unpack((self.folder / "answers.txt").read_text())
+
+    def replace(self, lines, list_text, seed, packages, files, notes):
+        """Stores a complete recording. files: {name: text} beside the answers."""
+        fresh = self.folder.with_name(f".{self.kernel}.new")
+        old = self.folder.with_name(f".{self.kernel}.old")
+        for folder in (fresh, old):
+            shutil.rmtree(folder, ignore_errors=True)
+        fresh.mkdir(parents=True)
+        (fresh / "answers.txt").write_text(pack(lines))
+        for name, text in files.items():
+            (fresh / name).parent.mkdir(parents=True, exist_ok=True)
+            (fresh / name).write_text(text)
+        about = {"kernel": self.kernel, "packages": packages, "driver": "rxe", "seed": seed,
+                 "date": datetime.date.today().isoformat(), "list": digest(list_text),
+                 "calls": sum(not name.rsplit(".", 1)[1].startswith(("setup", "end"))
+                              for name in lines),
+                 "crashes": notes}
+        (fresh / "recording.json").write_text(json.dumps(about, indent=1) + "\n")
+        if self.folder.exists():
+            self.folder.rename(old)
+        fresh.rename(self.folder)
+        shutil.rmtree(old, ignore_errors=True)
+        return about

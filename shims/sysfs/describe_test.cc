@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "shims/sysfs/describe.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+namespace vabi::sysfs {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Not;
+
+// An rxe device as `rdma link add rxe0 type rxe netdev lo` makes it, and an mlx5 one on InfiniBand.
+class DescribeSysfsTest : public ::testing::Test {
+ protected:
+  DescribeSysfsTest() : image_(std::make_unique<WorldImage>()) {
+    for (size_t i = 0; i < kCountOf<KnobId>; ++i) image_->knob[i] = KnobRows()[i].value;
+    image_->device_count = 2;
+    DeviceImage& rxe = image_->device[0];
+    std::strcpy(rxe.name, "rxe0");
+    rxe.driver = DriverId::rxe;
+    rxe.uverbs = 0;
+    rxe.major = 231;
+    rxe.minor = 192;
+    rxe.link = LinkLayer::kEthernet;
+    rxe.node_type = 1;
+    rxe.port_count = 1;
+    rxe.abi_version = 2;
+    rxe.node_guid = rxe.sys_image_guid = 0x020000fffe000000;
+    std::strcpy(rxe.node_desc, "rxe");
+    PortImage& port = rxe.ports[0];
+    port.state = 4;
+    port.phys_state = 5;
+    port.cap_flags = 0x10000;
+    port.active_width = 1;
+    port.active_speed = 1;
+    port.pkey_count = 1;
+    port.pkeys[0] = 0xffff;
+    port.gid_table_length = 1024;
+    port.gid_count = 1;
+    const uint8_t gid[16] = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0xff, 0xfe, 0, 0, 0};
+    std::memcpy(port.gids[0].raw, gid, sizeof gid);
+    port.gids[0].type = 2;
+    port.gids[0].ndev_ifindex = 1;
+    std::strcpy(port.ndev, "lo");
+
+    DeviceImage& mlx5 = image_->device[1];
+    std::strcpy(mlx5.name, "mlx5_0");
+    mlx5.driver = DriverId::mlx5;
+    mlx5.uverbs = 1;
+    mlx5.major = 231;
+    mlx5.minor = 193;
+    mlx5.link = LinkLayer::kInfiniband;
+    mlx5.node_type = 1;
+    mlx5.port_count = 1;
+    mlx5.abi_version = 1;
+    mlx5.vendor_id = 0x15b3;
+    mlx5.vendor_part_id = 4123;
+    std::strcpy(mlx5.pci_address, "0000:a1:00.0");
+    std::strcpy(mlx5.board_id, "MT_0000000224");
+    mlx5.ports[0].gid_table_length = 8;
+    mlx5.ports[0].active_width = 2;
+  }
+
+  const Tree& Described() {
+    DescribeSysfs(*image_, &tree_);
+    return tree_;
+  }
+  std::string Read(const std::string& path) {
+    const auto found = tree_.files().find(tree_.Canonical(path));
+    return found == tree_.files().end() ? "(absent)" : found->second.content;
+  }
+  int ReadErrno(const std::string& path) {
+    const auto found = tree_.files().find(tree_.Canonical(path));
+    return found == tree_.files().end() ? -1 : found->second.read_errno;
+  }
+  void SetKnob(KnobId id, int64_t value) { image_->knob[Index(id)] = value; }
+
+  std::unique_ptr<WorldImage> image_;
+  Tree tree_;
+};
+
+// Every expected text was read on Debian's 5.10.223 and 7.3.4 kernels with rxe0 on lo.
+TEST_F(DescribeSysfsTest, RxeReadsAsOnRealKernels) {
+  Described();
+  EXPECT_EQ(Read("/sys/class/infiniband_verbs/abi_version"), "6\n");
+  const std::string uverbs = "/sys/class/infiniband_verbs/uverbs0/";
+  EXPECT_EQ(Read(uverbs + "abi_version"), "2\n");
+  EXPECT_EQ(Read(uverbs + "dev"), "231:192\n");
+  EXPECT_EQ(Read(uverbs + "ibdev"), "rxe0\n");
+  EXPECT_EQ(Read(uverbs + "uevent"),
+            "MAJOR=231\nMINOR=192\nDEVNAME=infiniband/uverbs0\nDEVMODE=0666\n");
+  const std::string device = "/sys/class/infiniband/rxe0/";
+  EXPECT_EQ(Read(device + "fw_ver"), "\n");
+  EXPECT_EQ(Read(device + "node_desc"), "rxe\n");
+  EXPECT_EQ(Read(device + "node_guid"), "0200:00ff:fe00:0000\n");
+  EXPECT_EQ(Read(device + "node_type"), "1: CA\n");
+  EXPECT_EQ(Read(device + "parent"), "lo\n");
+  EXPECT_EQ(Read(device + "uevent"), "NAME=rxe0\n");
+  const std::string port = device + "ports/1/";
+  EXPECT_EQ(Read(port + "cap_mask"), "0x00010000\n");
+  EXPECT_EQ(Read(port + "lid"), "0x0\n");
+  EXPECT_EQ(Read(port + "lid_mask_count"), "0\n");
+  EXPECT_EQ(Read(port + "link_layer"), "Ethernet\n");
+  EXPECT_EQ(Read(port + "phys_state"), "5: LinkUp\n");
+  EXPECT_EQ(Read(port + "rate"), "2.5 Gb/sec (1X SDR)\n");
+  EXPECT_EQ(Read(port + "sm_lid"), "0x0\n");
+  EXPECT_EQ(Read(port + "sm_sl"), "0\n");
+  EXPECT_EQ(Read(port + "state"), "4: ACTIVE\n");
+  EXPECT_EQ(Read(port + "pkeys/0"), "0xffff\n");
+  EXPECT_EQ(Read(port + "gids/0"), "fe80:0000:0000:0000:0200:00ff:fe00:0000\n");
+  EXPECT_EQ(Read(port + "gids/9"), "0000:0000:0000:0000:0000:0000:0000:0000\n");
+  EXPECT_EQ(Read(port + "gids/1023"), "0000:0000:0000:0000:0000:0000:0000:0000\n");
+  EXPECT_EQ(Read(port + "gids/1024"), "(absent)");
+  EXPECT_EQ(Read(port + "gid_attrs/types/0"), "RoCE v2\n");
+  EXPECT_EQ(Read(port + "gid_attrs/ndevs/0"), "lo\n");
+  EXPECT_EQ(ReadErrno(port + "gid_attrs/types/0"), 0);
+  EXPECT_EQ(ReadErrno(port + "gid_attrs/types/9"), EINVAL);
+  EXPECT_EQ(ReadErrno(port + "gid_attrs/ndevs/9"), EINVAL);
+}
+
+TEST_F(DescribeSysfsTest, LinksAreRelativeAsInSysfs) {
+  Described();
+  const auto& files = tree_.files();
+  EXPECT_EQ(files.at("/sys/class/infiniband/rxe0").link_target,
+            "../../devices/virtual/infiniband/rxe0");
+  EXPECT_EQ(files.at("/sys/devices/virtual/infiniband/rxe0/subsystem").link_target,
+            "../../../../class/infiniband");
+  EXPECT_EQ(files.count("/sys/devices/virtual/infiniband/rxe0/device"), 0U);
+}
+
+TEST_F(DescribeSysfsTest, APciDeviceStandsBelowItsFunction) {
+  Described();
+  const std::string pci = "/sys/devices/pci0000:a0/0000:a0:01.0/0000:a1:00.0";
+  EXPECT_EQ(tree_.Canonical("/sys/class/infiniband/mlx5_0/device/x"), pci + "/x");
+  EXPECT_EQ(Read("/sys/class/infiniband_verbs/uverbs1/device/vendor"), "0x15b3\n");
+  EXPECT_EQ(Read("/sys/bus/pci/devices/0000:a1:00.0/infiniband/mlx5_0/board_id"),
+            "MT_0000000224\n");
+  EXPECT_EQ(Read("/sys/class/infiniband/mlx5_0/hca_type"), "MT4123\n");
+  // MODALIAS as drivers/pci/pci-sysfs.c:modalias_show prints it.
+  EXPECT_EQ(Read(pci + "/modalias"), "pci:v000015B3d0000101Bsv000015B3sd00000000bc02sc07i00\n");
+}
+
+// core/sysfs.c before 4.5, and 4.5…4.17.
+TEST_F(DescribeSysfsTest, OlderKernelsHaveOtherGidAttributes) {
+  SetKnob(KnobId::sysfs_empty_gid_type, 1);
+  Described();
+  EXPECT_EQ(Read("/sys/class/infiniband/rxe0/ports/1/gid_attrs/types/9"), "IB/RoCE v1\n");
+  EXPECT_EQ(ReadErrno("/sys/class/infiniband/rxe0/ports/1/gid_attrs/ndevs/9"), EINVAL);
+}
+
+TEST_F(DescribeSysfsTest, TheOldestKernelHasNoGidAttributes) {
+  SetKnob(KnobId::sysfs_gid_attrs, 0);
+  Described();
+  EXPECT_EQ(Read("/sys/class/infiniband/rxe0/ports/1/gid_attrs/types/0"), "(absent)");
+}
+
+// 5.10.223 has no counters folder for rxe and no byte counters, 7.3.4 has both.
+TEST_F(DescribeSysfsTest, CountersDependOnTheKernel) {
+  SetKnob(KnobId::sysfs_rxe_pma, 0);
+  SetKnob(KnobId::sysfs_rxe_hw_counters, 2);
+  Described();
+  const std::string port = "/sys/class/infiniband/rxe0/ports/1/";
+  EXPECT_EQ(Read(port + "counters/port_xmit_data"), "(absent)");
+  EXPECT_EQ(Read(port + "hw_counters/sent_bytes"), "(absent)");
+  EXPECT_EQ(Read(port + "hw_counters/link_downed"), "0\n");
+  tree_ = {};
+  SetKnob(KnobId::sysfs_rxe_pma, 1);
+  SetKnob(KnobId::sysfs_rxe_hw_counters, 3);
+  Described();
+  EXPECT_EQ(Read(port + "counters/port_xmit_data"), "0\n");
+  EXPECT_EQ(Read(port + "hw_counters/sent_bytes"), "0\n");
+}
+
+TEST_F(DescribeSysfsTest, DevHoldsOnlyNodesThatArePresent) {
+  image_->node_count = 2;
+  image_->node[0] = {"/dev/infiniband/uverbs0", 1, 0, 0666, 0, 0, 231, 192, 0};
+  image_->node[1] = {"/dev/infiniband/uverbs1", 0, 0, 0666, 0, 0, 231, 193, 1};
+  DescribeDev(*image_, &tree_);
+  EXPECT_EQ(tree_.files().count("/dev/infiniband/uverbs0"), 1U);
+  EXPECT_EQ(tree_.files().count("/dev/infiniband/uverbs1"), 0U);
+  EXPECT_EQ(tree_.files().at("/dev/char/231:192").link_target, "../infiniband/uverbs0");
+}
+
+TEST_F(DescribeSysfsTest, RedirectsCoverEveryPathOfTheTreeLongestFirst) {
+  Described();
+  DescribeDev(*image_, &tree_);
+  const auto prefixes = RedirectedPrefixes(*image_);
+  for (const auto& [path, file] : tree_.files()) {
+    bool covered = false;
+    for (const std::string& prefix : prefixes) {
+      covered |= path == prefix || path.compare(0, prefix.size() + 1, prefix + "/") == 0;
+    }
+    EXPECT_TRUE(covered) << path;
+  }
+  for (size_t i = 1; i < prefixes.size(); ++i)
+    EXPECT_GE(prefixes[i - 1].size(), prefixes[i].size());
+  // The machine's own classes stay visible.
+  EXPECT_THAT(prefixes, Not(Contains("/sys/class/net/lo")));
+}
+
+}  // namespace
+}  // namespace vabi::sysfs

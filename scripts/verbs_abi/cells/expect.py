@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""From outcome to verdict: matrix/expectations/*.json.
+
+    {"name": "no-ioctl", "order": 20, "rows": [
+      {"overlays": ["no-ioctl"], "outcome": "degraded", "reason": "…", "link": "https://…"}]}
+
+A row holds for a cell when each axis that it names does: userlands, kernels, providers, scenarios (lists of patterns,
+or a range {"from": NAME, "to": NAME} in release order), overlays (all of these patterns are matched by the cell's;
+"exactly": true: and the cell has no others). The rows of all files are tried by "order", then by file name, and the
+first that holds decides; a cell for which none holds is expected to be full. A row may also say "rule", "errno" or
+"lost" (a list): then these must be right too. `"defect": true` marks a known defect: when such a cell comes out full,
+the verdict is "fixed".
+"""
+
+import fnmatch
+import functools
+
+from verbs_abi import matrix
+from verbs_abi.cells import ids
+
+DEFAULT = {"outcome": "full", "reason": "nothing is missing in this cell"}
+
+
+@functools.cache
+def _rows():
+    entries = sorted(matrix.load("expectations").values(), key=lambda entry: (entry.data.get("order", 50), entry.name))
+    return [(entry.name, row) for entry in entries for row in entry.data["rows"]]
+
+
+@functools.cache
+def _order(axis):
+    if axis == "kernels":
+        entries = ids.kernels().values()
+        return [entry.name for entry in sorted(entries, key=lambda entry: entry.data.get("released", ""))]
+    return matrix.names(axis)
+
+
+def _matches(axis, wanted, name):
+    if isinstance(wanted, dict):
+        order = _order(axis)
+        place = order.index(name)
+        first = order.index(wanted["from"]) if "from" in wanted else 0
+        last = order.index(wanted["to"]) if "to" in wanted else len(order) - 1
+        return first <= place <= last
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in wanted)
+
+
+def _holds(row, cell):
+    for axis, value in (("userlands", cell.userland), ("kernels", cell.kernel), ("scenarios", cell.scenario)):
+        if axis in row and not _matches(axis, row[axis], value):
+            return False
+    if "providers" in row and not any(_matches("providers", row["providers"], name) for name in cell.drivers):
+        return False
+    wanted = row.get("overlays", [])
+    if any(not fnmatch.filter(cell.overlays, pattern) for pattern in wanted):
+        return False
+    return not row.get("exactly") or all(any(fnmatch.fnmatchcase(text, pattern) for pattern in wanted)
+                                         for text in cell.overlays)
+
+
+def expectation(cell):
+    """(name of the file, row) that decides for this cell."""
+    for name, row in _rows():
+        if _holds(row, cell):
+            return name, row
+    return None, DEFAULT
+
+
+def verdict(cell, outcome):
+    """(verdict, expectation as results.json holds it) of an Outcome."""
+    name, row = expectation(cell)
+    wanted = row["outcome"] if isinstance(row["outcome"], list) else [row["outcome"]]
+    told = {"outcome": wanted[0], "reason": row["reason"]}
+    if name:
+        told["name"] = name
+    if row.get("link"):
+        told["link"] = row["link"]
+    # What the fake kernel does not model is never as expected.
+    if outcome.outcome == "unmodelled":
+        return "unexpected", told
+    same = outcome.outcome in wanted and all(
+        row[key] == getattr(outcome, key) for key in ("rule", "errno") if key in row)
+    if "lost" in row and sorted(row["lost"]) != sorted(outcome.lost):
+        same = False
+    if same:
+        return "expected", told
+    if row.get("defect") and outcome.outcome == "full":
+        return "fixed", told
+    return "unexpected", told

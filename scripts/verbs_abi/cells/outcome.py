@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the end of a cell means: full, degraded, refused, broken or unmodelled.
+
+full      all steps went well, and the cell's own trace shows the route and the data that it claims
+degraded  all steps went well over a fallback: what was lost is told
+refused   the first step that failed did so with the very errno that the kernel answered, or with the library's own
+          message, and nothing else went wrong
+broken    everything else: wrong bytes, a wrong status, another errno than the kernel's, a crash, a hang
+"""
+
+import dataclasses
+import json
+import re
+
+from verbs_abi.cells import features, trace
+
+# Steps of the journey without which a run is no proof that data moved.
+DATA_STEPS = ("data:send", "data:write", "data:read", "data:wrap", "data:channel")
+
+# What libibverbs and the providers print when they refuse a device or an ABI.
+MESSAGE = re.compile(r"^(libibverbs: .*|[a-z0-9_]+: .*(?:ABI|version|unsupported).*)$", re.M | re.I)
+
+
+@dataclasses.dataclass
+class Outcome:
+    """One cell's result, as results.json holds it (less the verdict)."""
+
+    outcome: str
+    route: str | None = None
+    discovery: str | None = None
+    lost: list = dataclasses.field(default_factory=list)
+    fallbacks: list = dataclasses.field(default_factory=list)
+    features: list = dataclasses.field(default_factory=list)
+    rule: str | None = None
+    errno: str | None = None
+    by: str | None = None
+    message: str | None = None
+    trace_digest: str | None = None
+    tests: list = dataclasses.field(default_factory=list)
+
+
+def steps_of(text):
+    """The report of a journey: (steps, values); lines that are not its own are left out."""
+    steps, values = [], {}
+    for line in text.splitlines():
+        if not line.startswith("{"):
+            continue
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        if "step" in row:
+            steps.append(row)
+        elif "value" in row:
+            values[row["value"]] = row["is"]
+    return steps, values
+
+
+def _tests(steps):
+    rows, seen = [], {}
+    for step in steps:
+        if step.get("optional") and not step["ok"]:
+            result = "skipped"
+        else:
+            result = "passed" if step["ok"] else "failed"
+        seen[step["step"]] = seen.get(step["step"], 0) + 1
+        count = seen[step["step"]]
+        text = " ".join(filter(None, [step.get("errno"), step.get("note")]))
+        rows.append({"name": step["step"] + (f"#{count}" if count > 1 else ""), "result": result,
+                     "message": text or None})
+    return rows
+
+
+def _last_refusal(records, errno=None):
+    """The last command that the kernel side refused, with that errno when one is given."""
+    for record in reversed(records):
+        if record.get("result", 0) < 0 and (errno is None or record.get("errno") == errno):
+            return record
+    return None
+
+
+def _messages(ended):
+    return [match.group(0) for match in MESSAGE.finditer(ended.stderr)]
+
+
+def judge(cell, ended, records, wants_data=True):
+    """The Outcome of a cell that ran a journey (or a shipped program, for which wants_data is False)."""
+    steps, _ = steps_of(ended.stdout)
+    result = Outcome("broken", route=features.route(records), discovery=features.discovery(records),
+                     trace_digest=trace.digest(records), tests=_tests(steps))
+    for feature, instead, record in features.lost(records):
+        result.lost.append(feature)
+        result.fallbacks.append({"lost": feature, "instead": instead, "rule": record.get("rule"),
+                                 "errno": record.get("errno"), "command": record.get("name")})
+    result.features = sorted({step["step"].removeprefix("data:") for step in steps if step["ok"]})
+
+    missing = next((record for record in records if "unmodelled" in record), None)
+    if missing is not None:
+        result.outcome = "unmodelled"
+        result.message = f"{missing['name']}: {missing['unmodelled']}"
+        return result
+    if ended.limit:
+        result.message = {"time": f"no end after {ended.seconds:.0f} s", "output": "too much output"}[ended.limit]
+        return result
+    if ended.signal:
+        result.message = f"crashed: {ended.signal_name}" + _after(steps)
+        return result
+    return _judge_steps(result, steps, ended, records, wants_data)
+
+
+def _after(steps):
+    return f" after step {steps[-1]['step']}" if steps else " before its first step"
+
+
+def _judge_steps(result, steps, ended, records, wants_data):
+    messages = _messages(ended)
+    failed = [step for step in steps if not step["ok"] and not step.get("optional")]
+    if ended.status == 0 and not failed:
+        done = {step["step"] for step in steps if step["ok"]}
+        lacking = [name for name in DATA_STEPS if name not in done] if wants_data else []
+        if lacking or result.route is None and wants_data:
+            result.message = f"ended well without {', '.join(lacking) or 'a single command'}"
+            return result
+        if result.lost:
+            result.outcome = "degraded"
+            first = result.fallbacks[0]
+            result.rule, result.errno, result.by = first["rule"], first["errno"], "kernel"
+            result.message = "; ".join(f"{row['lost']} → {row['instead']}" for row in result.fallbacks)
+        else:
+            result.outcome = "full"
+        return result
+
+    first = failed[0] if failed else None
+    if first is None:
+        result.message = (messages or [f"exit status {ended.status}"])[0]
+        result.outcome = "refused" if messages else "broken"
+        result.by = "libibverbs" if messages else None
+        return result
+    result.errno = first.get("errno")
+    text = f"{first['step']}: " + " ".join(filter(None, [first.get("errno"), first.get("note")]))
+    result.message = f"{text.rstrip(': ')}" + (f" ({messages[0]})" if messages else "")
+    refusal = _last_refusal(records, first.get("errno"))
+    others = [step for step in failed[1:] if step["step"].startswith(("data:", "error:", "destroy", "de", "close"))]
+    clean = first.get("errno") is not None and not first["step"].startswith(("data:", "error:")) and not others
+    if refusal is not None and clean:
+        result.outcome, result.by, result.rule = "refused", "kernel", refusal.get("rule") or refusal.get("fault")
+    elif messages and not others:
+        result.outcome, result.by = "refused", "libibverbs"
+    elif first["step"] in ("find_device", "device_list", "open_device") and not others:
+        result.outcome, result.by = "refused", "libibverbs"
+    return result

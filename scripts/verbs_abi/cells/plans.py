@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Which cells a plan has: matrix/plans/NAME.json.
+
+    {"name": "quick", "about": "…", "groups": [
+      {"userlands": ["deb-44.0"], "kernels": "*", "providers": ["mlx5", "rxe"],
+       "overlays": [[], ["no-ioctl"]], "scenarios": ["journey"]}]}
+
+"*" is everything on that axis; a list may hold patterns ("debian-*"). Cells that several groups name count once.
+"""
+
+import fnmatch
+
+from verbs_abi import matrix
+from verbs_abi.cells import ids
+from verbs_abi.errors import UserError, unknown
+
+DEFAULT_USERLAND = "deb-44.0"
+DEFAULT_PLAN = "quick"
+
+
+def _pick(kind, wanted, names):
+    patterns = [wanted] if isinstance(wanted, str) else list(wanted)
+    picked = []
+    for pattern in patterns:
+        found = fnmatch.filter(names, pattern)
+        if not found:
+            raise unknown(kind, pattern, names)
+        picked += [name for name in found if name not in picked]
+    return picked
+
+
+def _providers(wanted):
+    names = matrix.names("providers")
+    if wanted == "*":
+        return names
+    return [wanted] if isinstance(wanted, str) else list(wanted)
+
+
+def cells_of(group):
+    """The cells of one group, in the order kernel, provider, overlay, scenario."""
+    userlands = _pick("userland", group.get("userlands", [DEFAULT_USERLAND]), matrix.names("userlands"))
+    kernels = _pick("kernel", group.get("kernels", "*"), list(ids.kernels()))
+    for userland in userlands:
+        for kernel in kernels:
+            for provider in _providers(group.get("providers", "*")):
+                devices = tuple(ids.Device.parse(part) for part in provider.split("+"))
+                for overlays in group.get("overlays", [[]]):
+                    for overlay in overlays:
+                        ids.check_overlay(overlay)
+                    for scenario in group.get("scenarios", [ids.USUAL]):
+                        if scenario not in ids.SCENARIOS:
+                            raise unknown("scenario", scenario, ids.SCENARIOS)
+                        yield ids.Cell(userland, kernel, devices, tuple(overlays), scenario)
+
+
+def load(name):
+    """All cells of a plan, each once."""
+    entry = matrix.get("plans", name)
+    groups = entry.data.get("groups")
+    if not isinstance(groups, list) or not groups:
+        raise matrix.MatrixError(entry.path, "/groups", "is missing or empty", "a list of groups of cells")
+    found = {}
+    for index, group in enumerate(groups):
+        try:
+            for cell in cells_of(group):
+                found.setdefault(cell.id, cell)
+        except UserError as error:
+            raise matrix.MatrixError(entry.path, f"/groups/{index}", error.what, error.hint or "") from error
+    return list(found.values())
+
+
+def select(cells, userlands=(), kernels=(), providers=(), overlays=(), scenarios=()):
+    """The cells that hold one of each given axis."""
+    def holds(cell):
+        return ((not userlands or cell.userland in userlands) and (not kernels or cell.kernel in kernels)
+                and (not providers or any(name in cell.drivers or name == cell.provider for name in providers))
+                and (not overlays or any(text in cell.overlays for text in overlays))
+                and (not scenarios or cell.scenario in scenarios))
+    return [cell for cell in cells if holds(cell)]
+
+
+def made(userlands, kernels, providers, devices, overlays, scenarios):
+    """Cells that no plan holds: the product of what the command line names."""
+    group = {"userlands": list(userlands) or [DEFAULT_USERLAND], "kernels": list(kernels) or "*",
+             "providers": ["+".join(devices)] if devices else list(providers) or "*",
+             "overlays": [list(overlays)], "scenarios": list(scenarios) or [ids.USUAL]}
+    return list(cells_of(group))

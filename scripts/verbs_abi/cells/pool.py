@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Many cells at once: each with its world, its program and its limits; one that fails harms no other."""
+
+import concurrent.futures
+import dataclasses
+import shlex
+import threading
+
+from verbs_abi import userlands
+from verbs_abi.cells import expect, ids, known, outcome, programs, runner, steps, trace, worlds
+from verbs_abi.errors import UserError
+
+# How a scenario is started: argv by scenario; "{journey}" is the program built for the userland.
+SHIPPED = {"devinfo": ["ibv_devinfo", "-v"], "devices": ["ibv_devices"]}
+
+
+@dataclasses.dataclass
+class Setup:
+    """What cells share: the build, a compiler of worlds, the userlands that are ready."""
+
+    build: object
+    compiler: worlds.Compiler
+    userlands: dict
+    keep_traces: object = None  # a folder, or None
+
+    def userland(self, name):
+        if name not in self.userlands:
+            self.userlands[name] = userlands.get(name)
+        return self.userlands[name]
+
+
+def argv_of(setup, cell):
+    userland = setup.userland(cell.userland)
+    if cell.scenario in SHIPPED:
+        return list(SHIPPED[cell.scenario])
+    return [str(programs.build(cell.scenario, userland))]
+
+
+def exec_line(cell):
+    """The command that runs the cell's program, or the userland's own tool, by hand."""
+    devices = " ".join(f"--provider {device}" if not device.name else f"--device {device}" for device in cell.devices)
+    overlays = "".join(f" --overlay {shlex.quote(text)}" for text in cell.overlays)
+    program = " ".join(SHIPPED.get(cell.scenario, ["@" + cell.scenario]))
+    return (f"./verbs-abi exec --userland {cell.userland} --kernel {cell.kernel} {devices}{overlays} -- {program}")
+
+
+def run_raw(setup, cell, relax=()):
+    """(Ended, trace records) of one cell. Raises worlds.Absent and UserError."""
+    userland = setup.userland(cell.userland)
+    with worlds.run_folder() as folder:
+        trace_path = folder / "trace.jsonl"
+        world = setup.compiler.compile(cell, folder, trace_path, relax)
+        argv, env = userland.command(argv_of(setup, cell), worlds.shim(setup.build))
+        ended = runner.run(argv, worlds.environment(world, env), cwd=folder)
+        records = trace.read(trace_path)
+        if setup.keep_traces and trace_path.exists():
+            name = cell.id.replace("/", "~")
+            (setup.keep_traces / f"{name}.jsonl").write_bytes(trace_path.read_bytes())
+    return ended, records
+
+
+
+
+def run_cell(setup, cell):
+    """The row of results.json for one cell; never raises for what the cell itself did."""
+    row = {"id": cell.id, "userland": cell.userland, "kernel": cell.kernel, "provider": cell.provider,
+           "overlays": list(cell.overlays), "scenario": None if cell.scenario == ids.USUAL else cell.scenario,
+           "stack": "rdma-core", "arch": "x86_64", "exec": exec_line(cell)}
+    try:
+        ended, records = run_raw(setup, cell)
+    except worlds.Absent as reason:
+        return {**row, "outcome": "absent", "verdict": "expected", "message": str(reason)}
+    except UserError as error:
+        return {**row, "outcome": None, "verdict": "not_run", "message": str(error)}
+    result = outcome.judge(cell, ended, records, wants_data=cell.scenario == ids.USUAL)
+    verdict, told = expect.verdict(cell, result)
+    row |= {"outcome": result.outcome, "verdict": verdict, "expectation": told, "route": result.route,
+            "lost": result.lost, "features": result.features, "rule": result.rule, "errno": result.errno,
+            "by": result.by, "message": result.message, "trace_digest": result.trace_digest, "tests": result.tests,
+            "known_by": known.of_cell(cell), "signal": ended.signal_name, "limit": ended.limit,
+            "exit_status": ended.status, "duration_ms": round(ended.seconds * 1000, 1),
+            "steps": steps.tell(records, result, ended, outcome.steps_of(ended.stdout)[0])}
+    if result.outcome == "unmodelled":
+        row["unmodelled"] = sorted({f"{record['name']}: {record['unmodelled']}" for record in records
+                                    if "unmodelled" in record})
+    return row
+
+
+def run_cells(setup, cells, jobs, done):
+    """Runs the cells on `jobs` threads; calls done(row) for each as it ends, in this thread.
+
+    Stops taking up new cells when done() raises (KeyboardInterrupt included) and lets the running ones end.
+    """
+    stop = threading.Event()
+
+    def work(cell):
+        return None if stop.is_set() else run_cell(setup, cell)
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        futures = [pool.submit(work, cell) for cell in cells]
+        try:
+            for future in concurrent.futures.as_completed(futures):
+                row = future.result()
+                if row is not None:
+                    done(row)
+        except BaseException:
+            stop.set()
+            for future in futures:
+                future.cancel()
+            raise

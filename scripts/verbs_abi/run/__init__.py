@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The commands that run cells: run, exec, explain."""

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""verbs-abi run: runs the cells of a plan, or those that the arguments name, and writes the reports."""
+
+import json
+import os
+import pathlib
+import re
+import shlex
+import sys
+import time
+
+from verbs_abi import locks, progress, userlands
+from verbs_abi.cells import ids, plans, pool, programs, worlds
+from verbs_abi.errors import EXIT_OK, EXIT_UNEXPECTED, EXIT_USAGE, UserError
+from verbs_abi.run import provenance
+from verbs_abi.setup import build
+
+
+def register(subparsers):
+    parser = subparsers.add_parser(
+        "run", help="run cells of the matrix, write the reports",
+        description="Runs a plan's cells, or those of its cells that the other arguments name; arguments that name none "
+                    "of the plan's cells make cells of their own.")
+    parser.add_argument("--plan", help=f"default: {plans.DEFAULT_PLAN}")
+    parser.add_argument("--userland", action="append", default=[])
+    parser.add_argument("--kernel", action="append", default=[])
+    parser.add_argument("--provider", action="append", default=[])
+    parser.add_argument("--device", action="append", default=[], metavar="NAME=DRIVER[,link=ib|roce|iw]")
+    parser.add_argument("--overlay", action="append", default=[])
+    parser.add_argument("--scenario", action="append", default=[])
+    parser.add_argument("--cell", action="append", default=[], help="one cell by its name")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="cells at once; default: %(default)s")
+    parser.add_argument("--shard", metavar="I/N", help="only this part of the cells, by a hash of their names")
+    parser.add_argument("--resume", action="store_true", help="go on with the run that --out holds")
+    parser.add_argument("--out", default="out", metavar="DIR", help="where the reports go; default: %(default)s")
+    parser.add_argument("--keep-traces", action="store_true", help="keep each cell's trace in DIR/traces")
+    parser.set_defaults(handler=handle)
+
+
+def _check_names(arguments):
+    for name in arguments.userland:
+        ids.check_userland(name)
+    for name in arguments.kernel:
+        ids.check_kernel(name)
+    for name in arguments.overlay:
+        ids.check_overlay(name)
+    for name in arguments.provider + arguments.device:
+        ids.Device.parse(name)
+    for name in arguments.scenario:
+        if name not in ids.SCENARIOS:
+            from verbs_abi.errors import unknown
+            raise unknown("scenario", name, ids.SCENARIOS)
+
+
+def choose(arguments):
+    """(name of the plan or None, cells)."""
+    _check_names(arguments)
+    if arguments.cell:
+        return None, [ids.parse(text) for text in arguments.cell]
+    named = (arguments.userland, arguments.kernel, arguments.provider, arguments.overlay, arguments.scenario)
+    if arguments.device:
+        return None, plans.made(arguments.userland, arguments.kernel, (), arguments.device + arguments.provider,
+                                arguments.overlay, arguments.scenario)
+    name = arguments.plan or plans.DEFAULT_PLAN
+    cells = plans.select(plans.load(name), *named)
+    if cells or not any(named):
+        return name, cells
+    if arguments.plan:
+        raise UserError(f"plan {name} has no such cell", hint="Without --plan, cells are made from what you name.")
+    return None, plans.made(arguments.userland, arguments.kernel, arguments.provider, (), arguments.overlay,
+                            arguments.scenario)
+
+
+def _shard(text, cells):
+    match = re.fullmatch(r"(\d+)/(\d+)", text)
+    if not match or not 1 <= int(match[1]) <= int(match[2]):
+        raise UserError(f"--shard {text}: not a part of a whole", hint="For example --shard 1/4, up to 4/4.")
+    return [cell for cell in cells if cell.in_shard(int(match[1]), int(match[2]))]
+
+
+class Journal:
+    """What was done, a line a cell, written at once: an interrupted run loses nothing and can be resumed."""
+
+    def __init__(self, out, resume, stamp):
+        self._path = out / "cells.jsonl"
+        self.rows = {}
+        if resume and self._path.exists():
+            self._read(stamp)
+        mode = "a" if self.rows else "w"
+        self._file = self._path.open(mode, encoding="utf-8")
+        if not self.rows:
+            self._write({"stamp": stamp})
+
+    def _read(self, stamp):
+        for line in self._path.read_text(encoding="utf-8").splitlines():
+            try:
+                row = json.loads(line)
+            except json.JSONDecodeError:
+                continue  # the run ended in the middle of a line
+            if "stamp" in row and row["stamp"] != stamp:
+                raise UserError(f"{self._path}: the run there was made with another build or other data",
+                                hint="Start again without --resume.")
+            if "id" in row and row["verdict"] != "not_run":
+                self.rows[row["id"]] = row
+
+    def _write(self, row):
+        self._file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        self._file.flush()
+
+    def add(self, row):
+        self.rows[row["id"]] = row
+        self._write(row)
+
+    def close(self):
+        self._file.close()
+
+
+def summary(rows, wall):
+    count = {verdict: sum(row["verdict"] == verdict for row in rows)
+             for verdict in ("expected", "unexpected", "fixed", "not_run")}
+    digests = {row["trace_digest"] for row in rows if row.get("trace_digest")}
+    return {"cells": len(rows), "distinct_traces": len(digests), **count,
+            "unmodelled": sum(row["outcome"] == "unmodelled" for row in rows), "wall_s": round(wall, 2)}
+
+
+def _axes(cells):
+    kernels = {}
+    for name, entry in ids.kernels().items():
+        if any(cell.kernel == name for cell in cells):
+            kernels[name] = {key: value for key, value in {
+                "title": entry.data.get("about"), "kind": entry.data.get("kind"), "version": entry.data.get("version"),
+                "known_by": entry.data.get("known_by")}.items() if value}
+    return {"kernels": kernels}
+
+
+def _oracle():
+    """The stored agreement with real kernels, when there is any."""
+    try:
+        from verbs_abi.oracle import agreement
+    except ImportError:
+        return {}
+    return agreement.stored()
+
+
+def _utc(when):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(when))
+
+
+def _userlands(cells, show):
+    ready = {}
+    for name in dict.fromkeys(cell.userland for cell in cells):
+        show.update(f"userland {name}")
+        ready[name] = userlands.get(name)
+        for program in programs.PROGRAMS:
+            if any(cell.userland == name and cell.scenario == program for cell in cells):
+                programs.build(program, ready[name], show)
+    return ready
+
+
+def handle(arguments):
+    from verbs_abi import reports
+    from verbs_abi.reports import terminal
+
+    started = time.time()
+    plan, cells = choose(arguments)
+    planned = len(cells)
+    if arguments.shard:
+        cells = _shard(arguments.shard, cells)
+        planned = len(cells)
+    if arguments.jobs < 1:
+        raise UserError("--jobs needs at least 1")
+    out = pathlib.Path(arguments.out)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"the folder {out} cannot be made: {error.strerror}", hint="Name another with --out.") from error
+    folder = build.ensure()
+    with locks.exclusive(out / ".lock", f"writing to {out}", seconds=5):
+        with progress.Progress("run") as show, worlds.Compiler(folder) as compiler:
+            ready = _userlands(cells, show)
+            found = provenance.of(cells, ready, folder)
+            journal = Journal(out, arguments.resume, {key: found[key] for key in ("shim", "facts", "kernels")})
+            traces = None
+            if arguments.keep_traces:
+                traces = out / "traces"
+                traces.mkdir(exist_ok=True)
+            setup = pool.Setup(folder, compiler, ready, traces)
+            todo = [cell for cell in cells if cell.id not in journal.rows]
+            begin = time.monotonic()
+            complete = True
+
+            def done(row):
+                journal.add(row)
+                mark = "" if row["verdict"] == "expected" else f"  {row['verdict']}: {row['outcome']}"
+                show.update(f"{len(journal.rows)}/{len(cells)} {row['id']}{mark}")
+                if mark and not progress.for_people():
+                    show.note(f"{row['id']}{mark} {row.get('message') or ''}")
+
+            try:
+                pool.run_cells(setup, todo, arguments.jobs, done)
+            except KeyboardInterrupt:
+                complete = False
+            journal.close()
+        order = {cell.id: index for index, cell in enumerate(cells)}
+        rows = sorted((row for row in journal.rows.values() if row["id"] in order), key=lambda row: order[row["id"]])
+        results = {
+            "schema_version": 1, "stack": "rdma-core", "provenance": found, "axes": _axes(cells), "cells": rows,
+            "run": {"plan": plan, "command": shlex.join(["./verbs-abi", *sys.argv[1:]]), "started": _utc(started),
+                    "finished": _utc(time.time()), "jobs": arguments.jobs, "complete": complete, "planned": planned,
+                    **({"shards": [arguments.shard]} if arguments.shard else {})},
+            "summary": summary(rows, time.monotonic() - begin), "oracle": _oracle(), "gate": None, "builds": []}
+        reports.write_all(results, out)
+    terminal.table(results, report=str(out / "index.html"))
+    if not complete:
+        print(f"interrupted after {len(rows)} of {planned} cells; go on with --resume", file=sys.stderr)
+        return 130
+    if any(row["verdict"] == "not_run" for row in rows):
+        return EXIT_USAGE
+    good = all(row["verdict"] == "expected" for row in rows)
+    return EXIT_OK if good else EXIT_UNEXPECTED

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""verbs-abi exec: any program in the world of one kernel. Its exit status is the program's."""
+
+import os
+import signal
+import subprocess
+import sys
+
+from verbs_abi import userlands
+from verbs_abi.cells import ids, plans, programs, worlds
+from verbs_abi.errors import UserError
+from verbs_abi.setup import build
+
+
+def add_world_arguments(parser):
+    parser.add_argument("--userland", default=plans.DEFAULT_USERLAND, help="default: %(default)s")
+    parser.add_argument("--kernel", required=True)
+    parser.add_argument("--provider", action="append", default=[],
+                        help="a device of this provider, with its usual name and link; may be repeated")
+    parser.add_argument("--device", action="append", default=[], metavar="NAME=DRIVER[,link=ib|roce|iw]",
+                        help="a device with a name of its own; may be repeated")
+    parser.add_argument("--overlay", action="append", default=[], help="may be repeated")
+
+
+def cell_of(arguments):
+    """The Cell that the arguments describe."""
+    devices = [ids.Device.parse(text) for text in arguments.provider + arguments.device]
+    if not devices:
+        raise UserError("no device", hint="Name one with --provider P or --device NAME=DRIVER.")
+    ids.check_userland(arguments.userland)
+    ids.check_kernel(arguments.kernel)
+    for overlay in arguments.overlay:
+        ids.check_overlay(overlay)
+    return ids.Cell(arguments.userland, arguments.kernel, tuple(devices), tuple(arguments.overlay))
+
+
+def register(subparsers):
+    parser = subparsers.add_parser(
+        "exec", help="run any program in the world of one kernel",
+        description="Runs a program of the userland (or of this machine) with a fake kernel under it. A program called "
+                    "@journey is verbs-abi's own. Exit status: the program's.")
+    add_world_arguments(parser)
+    parser.add_argument("--trace", metavar="FILE", help="write every command that crosses the user/kernel border there")
+    parser.add_argument("--relax", action="append", default=[], metavar="RULE", help="take one rule of the kernel away")
+    parser.add_argument("--keep", metavar="DIR", help="keep the world in this folder")
+    parser.add_argument("program", nargs="+", metavar="-- PROGRAM", help="and its arguments")
+    parser.set_defaults(handler=handle)
+
+
+def _argv(words, userland):
+    if words[0].startswith("@"):
+        name = words[0][1:]
+        if name not in programs.PROGRAMS:
+            raise UserError(f"no program '{words[0]}'", hint="There are: " + ", ".join("@" + n for n in programs.PROGRAMS))
+        return [str(programs.build(name, userland)), *words[1:]]
+    return words
+
+
+def _wait(process):
+    """Passes our own signals on, and returns when the program has ended."""
+    def forward(number, _frame):
+        process.send_signal(number)
+    kept = {number: signal.signal(number, forward) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)}
+    try:
+        while True:
+            try:
+                return process.wait()
+            except InterruptedError:
+                continue
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
+
+
+def run(cell, words, trace="", relax=(), keep=None):
+    """Runs the program; returns its exit status as a shell would give it."""
+    folder = build.ensure()
+    userland = userlands.get(cell.userland)
+    with worlds.run_folder() as scratch, worlds.Compiler(folder) as compiler:
+        home = scratch if keep is None else keep
+        try:
+            world = compiler.compile(cell, home, os.path.abspath(trace) if trace else "", relax)
+        except worlds.Absent as reason:
+            raise UserError(str(reason), hint="That driver is younger than this kernel.") from reason
+        try:
+            argv, env = userland.command(_argv(words, userland), worlds.shim(folder))
+        except userlands.NotInterceptable as error:
+            raise UserError(str(error), hint="Only dynamically linked programs of the userland's own C library can be "
+                            "run on a fake kernel.") from error
+        sys.stdout.flush()
+        status = _wait(subprocess.Popen(argv, env=worlds.environment(world, env)))
+    return status if status >= 0 else 128 - status
+
+
+def handle(arguments):
+    if arguments.trace:
+        try:
+            open(arguments.trace, "w", encoding="utf-8").close()
+        except OSError as error:
+            raise UserError(f"the trace {arguments.trace} cannot be written: {error.strerror}") from error
+    return run(cell_of(arguments), arguments.program, arguments.trace or "", arguments.relax, arguments.keep)

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""verbs-abi explain CELL: runs the cell once more and tells why it ends as it does, step by step."""
+
+import json
+import sys
+import textwrap
+
+from verbs_abi.cells import ids, pool, worlds
+from verbs_abi.setup import build
+
+
+def register(subparsers):
+    parser = subparsers.add_parser("explain", help="why a cell ended as it did, step by step")
+    parser.add_argument("cell", help="as run prints it: USERLAND/KERNEL/PROVIDER[/OVERLAY…][@SCENARIO]")
+    parser.add_argument("--json", action="store_true", help="the cell's row of results.json")
+    parser.set_defaults(handler=handle)
+
+
+def _headline(row):
+    words = row["outcome"] or row["verdict"]
+    if row.get("route"):
+        words += f", by {row['route']}"
+    if row.get("lost"):
+        words += "; lost: " + ", ".join(row["lost"])
+    elif row.get("message"):
+        words += f": {row['message']}"
+    return words
+
+
+def _lines(row, sources):
+    yield _headline(row)
+    for step in row.get("steps", ()):
+        effect = f" → {step['effect']}" if step.get("effect") else ""
+        by = step.get("by") or ""
+        if step.get("rule"):
+            by += f", rule {step['rule']}"
+        yield from textwrap.wrap(f"{step['text']}{effect}", 100, initial_indent=f"  {step['stage']:13}",
+                                 subsequent_indent=" " * 17)
+        if by:
+            yield " " * 17 + by
+        if step.get("rule") in sources:
+            yield " " * 17 + "source: " + sources[step["rule"]]
+    told = row.get("expectation")
+    if told:
+        yield f"verdict: {row['verdict']} (expected: {told['outcome']}; {told['reason']})"
+    known = row.get("known_by")
+    if isinstance(known, dict):
+        yield f"known: core {known['core']}, driver {known['driver']}"
+    yield f"reproduce: {row['exec']}"
+
+
+def handle(arguments):
+    cell = ids.parse(arguments.cell)
+    folder = build.ensure()
+    with worlds.Compiler(folder) as compiler:
+        row = pool.run_cell(pool.Setup(folder, compiler, {}), cell)
+    if arguments.json:
+        json.dump(row, sys.stdout, indent=1, ensure_ascii=False)
+        print()
+    else:
+        sources = {rule["name"]: rule["source"] for rule in worlds.rules(folder)}
+        for line in _lines(row, sources):
+            print(line)
+    return {"unexpected": 1, "not_run": 2}.get(row["verdict"], 0)

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What exactly was tested: digests of the shim, the facts, the userlands and the kernel models."""
+
+import functools
+import hashlib
+import platform
+import subprocess
+
+from verbs_abi import matrix, paths
+from verbs_abi.cells import worlds
+
+
+def _digest(chunks):
+    total = hashlib.sha256()
+    for chunk in chunks:
+        total.update(chunk)
+    return "sha256:" + total.hexdigest()
+
+
+@functools.cache
+def _chain(name):
+    """The bytes of a kernel's file and all its parents'."""
+    entry = matrix.get("kernels", name)
+    parent = entry.data.get("parent")
+    return entry.path.read_bytes() + (_chain(parent) if parent else b"")
+
+
+def _headers(name):
+    while name:
+        data = matrix.get("kernels", name).data
+        if data.get("headers"):
+            return data["headers"]
+        name = data.get("parent")
+    return None
+
+
+def kernel(name):
+    """Digest of a kernel's model: its files, and its snapshot's list of header digests."""
+    snapshot = paths.matrix_dir().parent / "reference-headers" / f"{_headers(name)}.json"
+    return _digest([_chain(name), snapshot.read_bytes()])
+
+
+def _commit():
+    def git(*words):
+        return subprocess.run(["git", "-C", str(paths.ROOT), *words], text=True, capture_output=True, check=False)
+    head = git("rev-parse", "--short=12", "HEAD")
+    if head.returncode:
+        return None
+    dirty = git("status", "--porcelain", "--untracked-files=no").stdout.strip()
+    return head.stdout.strip() + ("-dirty" if dirty else "")
+
+
+def of(cells, userlands, build=None):
+    """The provenance object of results.json."""
+    snapshots = sorted((paths.matrix_dir().parent / "reference-headers").glob("*.json"))
+    found = {"shim": _digest([worlds.shim(build).read_bytes()]),
+             "facts": _digest(path.read_bytes() for path in snapshots),
+             "userlands": {name: userland.digest for name, userland in sorted(userlands.items())},
+             "kernels": {name: kernel(name) for name in sorted({cell.kernel for cell in cells})},
+             "host": f"{platform.freedesktop_os_release().get('PRETTY_NAME', 'Linux')} {platform.machine()}"}
+    commit = _commit()
+    if commit:
+        found["commit"] = commit
+    return found

@@ -130,7 +130,6 @@ def run_pytest(junit, root=paths.ROOT, extra=()):
         "-q",
         "-p",
         "no:cacheprovider",
-        "--import-mode=importlib",
         f"--junitxml={junit}",
         str(root / "scripts"),
         *extra,

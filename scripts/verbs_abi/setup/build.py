@@ -41,7 +41,7 @@ def ensure(preset="release", targets=(), root=paths.ROOT):
         ):
             if not _is_configured(folder, root):
                 _configure(preset, root, progress)
-            _build(folder, targets, progress)
+            _build(folder, root, targets, progress)
     return folder
 
 
@@ -83,9 +83,16 @@ def _configure(preset, root, progress):
         raise BuildError(f"the build could not be configured (cmake --preset {preset})")
 
 
-def _build(folder, targets, progress):
+def _build(folder, root, targets, progress):
     """Runs ninja; what it prints beside its steps is shown whole, at once."""
-    environment = {**os.environ, "NINJA_STATUS": "[%f/%t] ", "CLICOLOR_FORCE": "0"}
+    environment = {
+        # ccache takes what another clone of the tree compiled.
+        "CCACHE_BASEDIR": str(root),
+        "CCACHE_NOHASHDIR": "1",
+        **os.environ,
+        "NINJA_STATUS": "[%f/%t] ",
+        "CLICOLOR_FORCE": "0",
+    }
     start, steps, noisy = time.monotonic(), 0, False
     with subprocess.Popen(
         [_tool("ninja"), "-C", str(folder), *targets],

@@ -11,25 +11,27 @@
 
 namespace vabi::fabric {
 
-// The device's ports answer to their LIDs and GIDs from now on. Idempotent; drivers call it when a context
-// is made (takes no lock itself: call with Lock() held).
+// The device's ports answer to their LIDs and GIDs from now on. Idempotent; drivers call it when a
+// context is made (takes no lock itself: call with Lock() held).
 void AddDevice(uint32_t device, const DeviceImage& image);
 
-// The queue pair with that number behind that address, or null: nobody there. Devices that share an address
-// (as loopback interfaces do) are searched beginning with the sender's own.
-// This is where a transport to other processes would come in.
+// The queue pair with that number behind that address, or null: nobody there. Devices that share an
+// address (as loopback interfaces do) are searched beginning with the sender's own. This is where a
+// transport to other processes would come in.
 Endpoint* Resolve(const Endpoint& from, const AddressVector& address, uint32_t qpn);
 
 bool IsMulticast(const AddressVector& address);
-// ibv_attach_mcast and ibv_detach_mcast: 0, or -EINVAL when there is nothing to detach. Attaching twice is
-// one attachment.
+// ibv_attach_mcast and ibv_detach_mcast: 0, or -EINVAL when there is nothing to detach. Attaching
+// twice is one attachment.
 int AttachMulticast(Endpoint* endpoint, const uint8_t gid[16]);
 int DetachMulticast(Endpoint* endpoint, const uint8_t gid[16]);
 // Calls visit(endpoint) for each member of the group in the order of attaching.
 void VisitGroup(const uint8_t gid[16], void (*visit)(Endpoint*, void*), void* argument);
 
-// The GID entry of a port as AddDevice was told it; null: none.
-const uint8_t* SourceGid(uint32_t device, uint8_t port, uint32_t index);
+// The GID entry of a port as AddDevice was told it; null: none. `*type`: enum ib_uverbs_gid_type.
+const uint8_t* SourceGid(uint32_t device, uint8_t port, uint32_t index, uint8_t* type = nullptr);
+// False: Ethernet, or a port that AddDevice was not told of.
+bool IsInfiniband(uint32_t device, uint8_t port);
 
 }  // namespace vabi::fabric
 

@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
-// The wire. What a SEND, an RDMA WRITE or a READ does stands here once; drivers turn their own work queue
-// formats into SendRequest and RecvRequest, and Completions into their own CQE formats. All calls are made
-// with the fabric's lock held (see nic.h), so nothing here is called twice at once.
+// The wire. What a SEND, an RDMA WRITE or a READ does stands here once; drivers turn their own work
+// queue formats into SendRequest and RecvRequest, and Completions into their own CQE formats. All
+// calls are made with the fabric's lock held (see nic.h), so nothing here is called twice at once.
 
 namespace vabi::fabric {
 
@@ -29,18 +29,40 @@ struct AddressVector {
 
 // Work request opcodes, IBTA's names (enum ib_wr_opcode's meaning, not its numbers).
 enum class Opcode : uint8_t {
-  kSend, kSendImm, kSendInvalidate, kWrite, kWriteImm, kRead, kCompareSwap, kFetchAdd,
-  kMaskedCompareSwap, kMaskedFetchAdd,
-  kLocalInvalidate, kBindMw, kRegister,  // never on the wire: see window.h; Execute answers kLocalQpOperation
+  kSend,
+  kSendImm,
+  kSendInvalidate,
+  kWrite,
+  kWriteImm,
+  kRead,
+  kCompareSwap,
+  kFetchAdd,
+  kMaskedCompareSwap,
+  kMaskedFetchAdd,
+  kLocalInvalidate,
+  kBindMw,
+  kRegister,  // never on the wire: see window.h; Execute answers kLocalQpOperation
   kNop,
 };
 
 // enum ib_wc_status by name and value.
 enum class Status : uint8_t {
-  kSuccess = 0, kLocalLength = 1, kLocalQpOperation = 2, kLocalEec = 3, kLocalProtection = 4,
-  kFlushed = 5, kMwBind = 6, kBadResponse = 7, kLocalAccess = 8, kRemoteInvalidRequest = 9,
-  kRemoteAccess = 10, kRemoteOperation = 11, kRetryExceeded = 12, kRnrRetryExceeded = 13,
-  kFatal = 18, kGeneral = 21,
+  kSuccess = 0,
+  kLocalLength = 1,
+  kLocalQpOperation = 2,
+  kLocalEec = 3,
+  kLocalProtection = 4,
+  kFlushed = 5,
+  kMwBind = 6,
+  kBadResponse = 7,
+  kLocalAccess = 8,
+  kRemoteInvalidRequest = 9,
+  kRemoteAccess = 10,
+  kRemoteOperation = 11,
+  kRetryExceeded = 12,
+  kRnrRetryExceeded = 13,
+  kFatal = 18,
+  kGeneral = 21,
 };
 
 // enum ib_access_flags
@@ -54,27 +76,27 @@ inline constexpr uint32_t kGrhBytes = 40;  // in front of every received datagra
 struct SendRequest {
   Opcode opcode = Opcode::kSend;
   bool signaled = false, solicited = false, fence = false;
-  uint64_t wr_id = 0;           // for drivers that keep it in the queue (rxe)
+  uint64_t wr_id = 0;  // for drivers that keep it in the queue (rxe)
   uint32_t sge_count = 0;
   Sge sges[kMaxSge];
   const uint8_t* inline_data = nullptr;  // instead of sges; already gathered
   uint32_t inline_length = 0;
   uint64_t remote_address = 0;
   uint32_t rkey = 0;
-  uint32_t immediate = 0;       // as it stands in the work request (big-endian bytes)
+  uint32_t immediate = 0;  // as it stands in the work request (big-endian bytes)
   uint32_t invalidate_rkey = 0;
   uint64_t compare_add = 0, swap = 0, compare_mask = ~0ULL, swap_mask = ~0ULL;  // host order
   // Datagrams
   AddressVector address;
   uint32_t remote_qpn = 0, remote_qkey = 0;
-  uint16_t index = 0;           // the driver's: WQE index, returned in the completion
+  uint16_t index = 0;  // the driver's: WQE index, returned in the completion
 };
 
 struct RecvRequest {
   uint64_t wr_id = 0;
   uint32_t sge_count = 0;
   Sge sges[kMaxSge];
-  uint16_t index = 0;           // the driver's: WQE index
+  uint16_t index = 0;  // the driver's: WQE index
 };
 
 struct Completion {
@@ -83,9 +105,9 @@ struct Completion {
   bool is_receive = false;
   bool solicited = false;
   bool has_immediate = false, has_invalidate = false, has_grh = false;
-  uint32_t byte_length = 0;        // requester: of the request; datagrams received: with the GRH
-  uint32_t immediate = 0;          // or the invalidated rkey
-  uint32_t source_qpn = 0;         // datagrams
+  uint32_t byte_length = 0;  // requester: of the request; datagrams received: with the GRH
+  uint32_t immediate = 0;    // or the invalidated rkey
+  uint32_t source_qpn = 0;   // datagrams
   uint16_t source_lid = 0;
   uint8_t sl = 0, dlid_path_bits = 0;
   uint16_t pkey_index = 0;
@@ -93,7 +115,7 @@ struct Completion {
 
 // A memory region or window as the NIC sees it.
 struct MemoryKey {
-  uint64_t base;     // bytes in this process
+  uint64_t base;  // bytes in this process
   uint64_t iova;
   uint64_t length;
   uint32_t access;   // IB_ACCESS_* bits
@@ -101,9 +123,9 @@ struct MemoryKey {
   bool invalidated;  // a window that is not bound: every use is refused
   // Windows.
   enum class Kind : uint8_t { kRegion, kWindow1, kWindow2 } kind = Kind::kRegion;
-  uint32_t qpn = 0;     // kWindow2: the only queue pair that may be addressed with it
-  uint32_t region = 0;  // windows: lkey of the region that they are bound to
-  uint32_t windows = 0; // regions: windows bound to it
+  uint32_t qpn = 0;      // kWindow2: the only queue pair that may be addressed with it
+  uint32_t region = 0;   // windows: lkey of the region that they are bound to
+  uint32_t windows = 0;  // regions: windows bound to it
 };
 
 enum class EndpointState : uint8_t { kReset, kInit, kRtr, kRts, kSqd, kSqe, kErr };
@@ -112,23 +134,29 @@ enum class Service : uint8_t { kRc, kUc, kUd, kRaw, kXrcInitiator, kXrcTarget };
 // Asynchronous events that the transport causes (names of enum ib_event_type).
 enum class Event : uint8_t { kAccessError, kRequestError, kCommunicationEstablished };
 
-// How a NIC words what went wrong: IBTA leaves room, and rxe does not follow it everywhere. The defaults are
-// what ConnectX does. One constant table a driver (or, where kernels differ, a device).
+// How a NIC words what went wrong: IBTA leaves room, and rxe does not follow it everywhere. The
+// defaults are what ConnectX does. One constant table a driver (or, where kernels differ, a
+// device).
 struct Wording {
-  Status local_key = Status::kLocalProtection;    // requester's lkey: absent, another PD
-  Status local_range = Status::kLocalProtection;  // requester's bytes: outside of the region
-  Status local_target = Status::kLocalProtection; // where a READ or atomic answer should go
-  Status receive_length = Status::kLocalLength;   // responder: the message is longer than the receive
+  Status local_key = Status::kLocalProtection;     // requester's lkey: absent, another PD
+  Status local_range = Status::kLocalProtection;   // requester's bytes: outside of the region
+  Status local_target = Status::kLocalProtection;  // where a READ or atomic answer should go
+  Status receive_length =
+      Status::kLocalLength;  // responder: the message is longer than the receive
   Status receive_memory = Status::kLocalProtection;  // responder: the receive's own keys or range
-  Status receive_access = Status::kRemoteAccess;  // WRITE_IMM with a bad rkey, if it takes a receive
+  Status receive_access =
+      Status::kRemoteAccess;  // WRITE_IMM with a bad rkey, if it takes a receive
+  Status receive_invalidate =
+      Status::kRemoteInvalidRequest;  // SEND_INV of what cannot be invalidated
   bool access_takes_receive = false;  // WRITE_IMM takes its receive before the rkey is looked at
+  bool windows_bound_range = true;  // false: only the region behind a window bounds an access (rxe)
   // A datagram longer than the port's MTU: kSuccess drops it silently at the sender.
   Status datagram_length = Status::kLocalLength;
-  // Unconnected services, receive too short: true: completes with receive_length and goes to error; false: is
-  // dropped, and the receive stays (or, taken from an SRQ, completes with receive_length, with no error state).
+  // Unconnected services, receive too short: true: completes with receive_length and goes to error;
+  // false: is dropped, and the receive stays (or, taken from an SRQ, completes with receive_length,
+  // with no error state).
   bool unreliable_length_is_error = true;
   Status no_read_depth = Status::kLocalQpOperation;  // max_rd_atomic == 0; kSuccess: waits for ever
-  bool invalidate_before_ack = true;  // SEND_INV of a key that cannot be invalidated: the requester learns
   bool unreliable_local_error_is_sqe = true;  // UC, UD: a requester's error leads to SQE, not ERR
 };
 
@@ -137,19 +165,20 @@ class Endpoint {
  public:
   virtual ~Endpoint() = default;
 
-  // The next posted receive (of the queue pair or its SRQ), taken from the queue. False: none, RNR. For a
-  // receive that the driver finds malformed: true, and sge_count = kMalformed.
+  // The next posted receive (of the queue pair or its SRQ), taken from the queue. False: none, RNR.
+  // For a receive that the driver finds malformed: true, and sge_count = kMalformed; it stays in
+  // the queue.
   static constexpr uint32_t kMalformed = ~0u;
   virtual bool PopReceive(RecvRequest* out) = 0;
-  // Puts the receive that was popped last back as the first one: only if wording asks for it, and has_srq is
-  // false.
+  // Puts the receive that was popped last back as the first one: only if wording asks for it, and
+  // has_srq is false.
   virtual void ReturnReceive(const RecvRequest&) {}
-  // A receive that ended. `request` is what PopReceive gave. May put the endpoint into error (CQ overrun);
-  // the requester then gets no answer.
+  // A receive that ended. `request` is what PopReceive gave. May put the endpoint into error (CQ
+  // overrun); the requester then gets no answer.
   virtual void CompleteReceive(const RecvRequest& request, const Completion& completion) = 0;
-  // The transport put this *responder* into the error state (`state` is set): the driver flushes its queues.
-  // For the requester whose Execute failed it is not called: its completion must come first, so the driver
-  // looks at `state` after it has written it.
+  // The transport put this *responder* into the error state (`state` is set): the driver flushes
+  // its queues. For the requester whose Execute failed it is not called: its completion must come
+  // first, so the driver looks at `state` after it has written it.
   virtual void EnterError() = 0;
   virtual void Report(Event) {}
 
@@ -157,19 +186,20 @@ class Endpoint {
   EndpointState state = EndpointState::kReset;
   Service service = Service::kRc;
   uint32_t qpn = 0, dest_qpn = 0, qkey = 0;
-  uint32_t pd = 0;               // number of the protection domain
-  uint32_t access = 0;           // IB_ACCESS_* of the queue pair
-  uint32_t mtu = 4096;           // bytes; datagrams: of the port
+  uint32_t pd = 0;      // number of the protection domain
+  uint32_t access = 0;  // IB_ACCESS_* of the queue pair
+  uint32_t mtu = 4096;  // bytes; datagrams: of the port
   // rnr_retry: 7 = for ever. retry_count: kForever = for ever (rxe takes 7 so).
   static constexpr uint8_t kForever = 0xff;
   uint8_t rnr_retry = 7, retry_count = 7, max_dest_rd_atomic = 16, max_rd_atomic = 16;
-  uint8_t timeout = 14;          // 4.096 us << timeout for each try without an answer; 0: waits for ever
-  uint8_t min_rnr_timer = 12;    // responder's, IBTA's code: how long a requester waits after an RNR NAK
+  uint8_t timeout = 14;  // 4.096 us << timeout for each try without an answer; 0: waits for ever
+  uint8_t min_rnr_timer =
+      12;  // responder's, IBTA's code: how long a requester waits after an RNR NAK
   uint8_t port = 1;
   uint16_t lid = 0;
-  uint8_t gid[16] = {};          // source GID of this endpoint's port and sgid_index
-  AddressVector address;         // connected services: the peer
-  uint32_t device = 0;           // index of its device in the world
+  uint8_t gid[16] = {};   // source GID of this endpoint's port and sgid_index
+  AddressVector address;  // connected services: the peer
+  uint32_t device = 0;    // index of its device in the world
   bool has_srq = false;
   // Packet sequence numbers: next to send, next expected. Compared only where both sides keep them
   // (`checks_psn`): set them at RTR and RTS, the fabric moves them on.
@@ -178,18 +208,20 @@ class Endpoint {
   const Wording* wording = &kConnectX;
   static const Wording kConnectX;
 
-  // The fabric's: retries of the request at the head of the send queue. A driver that waits may sleep until
-  // `retry_at_ns` (sys::MonotonicNs; 0: nothing but an outside event helps); an earlier Execute is harmless.
+  // The fabric's: retries of the request at the head of the send queue. A driver that waits may
+  // sleep until `retry_at_ns` (sys::MonotonicNs; 0: nothing but an outside event helps); an earlier
+  // Execute is harmless.
   uint64_t retry_at_ns = 0;
   uint32_t rnr_tries = 0, silent_tries = 0;
 };
 
 enum class Outcome : uint8_t {
-  kDone,    // *completion tells; a failed one has set requester.state (kErr, or kSqe)
-  kRetry,   // RNR or no answer yet: keep the request and call again; nothing was changed
+  kDone,   // *completion tells; a failed one has set requester.state (kErr, or kSqe)
+  kRetry,  // RNR or no answer yet: keep the request and call again; nothing was changed
 };
 
-// Memory keys of a device (lkey and rkey spaces are one). Pointers stay valid until the key is removed.
+// Memory keys of a device (lkey and rkey spaces are one). Pointers stay valid until the key is
+// removed.
 MemoryKey* AddKey(uint32_t device, uint32_t key, const MemoryKey& memory);
 void RemoveKey(uint32_t device, uint32_t key);
 MemoryKey* FindKey(uint32_t device, uint32_t key);
@@ -198,10 +230,12 @@ void AddEndpoint(Endpoint* endpoint);
 void RemoveEndpoint(Endpoint* endpoint);  // also from its multicast groups
 Endpoint* FindEndpoint(uint32_t device, uint32_t qpn);
 
-// Carries out one request of a requester in RTS (or SQD, draining). `attempt` counts the calls for this same
-// request, from 0: 0 starts its retry counters anew. Retries are paced by the clock, as a NIC's timers would
-// (Endpoint::timeout and min_rnr_timer): calls before retry_at_ns answer kRetry and count for nothing.
-Outcome Execute(Endpoint& requester, const SendRequest& request, uint32_t attempt, Completion* completion);
+// Carries out one request of a requester in RTS (or SQD, draining). `attempt` counts the calls for
+// this same request, from 0: 0 starts its retry counters anew. Retries are paced by the clock, as a
+// NIC's timers would (Endpoint::timeout and min_rnr_timer): calls before retry_at_ns answer kRetry
+// and count for nothing.
+Outcome Execute(Endpoint& requester, const SendRequest& request, uint32_t attempt,
+                Completion* completion);
 
 // The clock that paces retries; null: sys::MonotonicNs. For tests.
 void SetClock(uint64_t (*now_ns)());

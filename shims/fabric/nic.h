@@ -5,11 +5,12 @@
 #include <atomic>
 #include <mutex>
 
-// The software NIC of this process: one thread that takes up what programs have posted to memory-mapped
-// queues. It starts with the first Pollable, spins while there is work, and sleeps longer and longer while
-// there is none. Signals are blocked in it, and a forked child has none: its parent's NIC serves. It ends by
-// itself some time after the last Pollable went, so that it never keeps a process alive whose own threads
-// have all ended, and it needs no destructor: at exit it is just gone.
+// The software NIC of this process: one thread that takes up what programs have posted to
+// memory-mapped queues. It starts with the first Pollable, spins while there is work, and sleeps
+// longer and longer while there is none. Signals are blocked in it, and a forked child has none:
+// its parent's NIC serves. It ends by itself some time after the last Pollable went, so that it
+// never keeps a process alive whose own threads have all ended, and it needs no destructor: at exit
+// it is just gone.
 
 namespace vabi::fabric {
 
@@ -22,7 +23,8 @@ class Pollable {
   virtual bool NeedsPolling() const { return true; }
 };
 
-// Serves whoever waits before the NIC takes its next turn. Use: std::lock_guard lock(fabric::Lock());
+// Serves whoever waits before the NIC takes its next turn. Use: std::lock_guard
+// lock(fabric::Lock());
 class Mutex {
  public:
   void lock() {
@@ -46,7 +48,8 @@ Mutex& Lock();
 // Neither may be called from Progress or with Lock() held.
 void AddPollable(Pollable* pollable);     // takes Lock(); starts the thread when it is the first
 void RemovePollable(Pollable* pollable);  // takes Lock(); when it returns, it is polled no more
-// Something was posted through a call: wakes the thread from its sleep. May be called with Lock() held.
+// Something was posted through a call: wakes the thread from its sleep. May be called with Lock()
+// held.
 void Kick();
 // With no thread: one round over all pollables, for tests. True when there was work.
 bool Step();

@@ -11,15 +11,16 @@
 namespace vabi::fabric {
 
 struct Bind {
-  uint32_t window;   // rkey of the window as it is now
-  uint32_t key;      // its low 8 bits become the window's
-  uint32_t region;   // lkey
+  uint32_t window;  // rkey of the window as it is now
+  uint32_t key;     // its low 8 bits become the window's
+  uint32_t region;  // lkey
   uint64_t address;
-  uint64_t length;   // bytes; 0 unbinds a window of type 1
-  uint32_t access;   // IB_ACCESS_*
+  uint64_t length;  // bytes; 0 unbinds a window of type 1
+  uint32_t access;  // IB_ACCESS_*
 };
 
-// Binds the window; its rkey becomes (window & ~0xff) | (key & 0xff). False: the rules forbid it, nothing changed.
+// Binds the window; its rkey becomes (window & ~0xff) | (key & 0xff). False: the rules forbid it,
+// nothing changed.
 bool BindWindow(const Endpoint& endpoint, const Bind& bind);
 // Invalidates a window of type 2 (a region that a program registered cannot be). False: forbidden.
 bool Invalidate(const Endpoint& endpoint, uint32_t key);

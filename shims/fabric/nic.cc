@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "shims/fabric/nic.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "shims/fabric/memory.h"
+#include "shims/sys/sys.h"
+
+// glibc 2.34 gave the thread functions a new version when it merged libpthread; the old names are
+// still there and are what a container with an older glibc has.
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+asm(".symver pthread_create, pthread_create@GLIBC_2.2.5");
+asm(".symver pthread_detach, pthread_detach@GLIBC_2.2.5");
+#endif
+
+namespace vabi::fabric {
+namespace {
+
+constexpr uint64_t kSpinNs = 30000;       // looks on for so long after the last work
+constexpr int64_t kFirstSleepNs = 20000;  // then sleeps, each time twice as long
+constexpr int64_t kLongestSleepNs = 1000000;
+constexpr int64_t kKickedSleepNs = 1000000000;  // nobody needs polling: Kick wakes
+constexpr uint64_t kLingerNs = 50000000;        // without Pollables: ends
+constexpr int kMaxYields = 200;
+
+struct State {
+  Mutex lock;
+  std::vector<Pollable*> pollables;  // guarded by lock, as all below
+  bool use_thread = true;
+  bool running = false;
+  std::atomic<uint32_t> kicks{0};
+  std::atomic<bool> sleeping{false};
+};
+
+State& Get() {
+  static State* const state =
+      new State;  // never destroyed: the thread may outlive static destructors
+  return *state;
+}
+
+void Pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+bool Round(State& state) {
+  bool worked = false;
+  // By index: Progress may not change the list, but a driver's mistake should not crash the
+  // program.
+  for (size_t i = 0; i < state.pollables.size(); ++i) worked |= state.pollables[i]->Progress();
+  return worked;
+}
+
+void Sleep(State& state, uint32_t kicks, int64_t ns) {
+  state.sleeping.store(true, std::memory_order_seq_cst);
+  if (state.kicks.load(std::memory_order_seq_cst) == kicks) {
+    sys::FutexWait(reinterpret_cast<const uint32_t*>(&state.kicks), kicks, ns);
+  }
+  state.sleeping.store(false, std::memory_order_relaxed);
+}
+
+// Until whoever waits for the lock has it.
+void LetOthersIn(State& state) {
+  for (int i = 0; i < kMaxYields && state.lock.wanted(); ++i) sched_yield();
+}
+
+void* Run(void*) {
+  State& state = Get();
+  sys::Syscall(SYS_prctl, PR_SET_NAME, reinterpret_cast<long>("verbs-abi nic"));
+  sys::Syscall(SYS_prctl, PR_SET_TIMERSLACK, 1000);
+  uint64_t last_work = sys::MonotonicNs();
+  int64_t sleep_ns = kFirstSleepNs;
+  unsigned int rounds = 0;
+  bool fresh = true;  // first round after idling
+  for (;;) {
+    const uint32_t kicks = state.kicks.load(std::memory_order_seq_cst);
+    bool worked, needs_polling = false, empty;
+    {
+      std::lock_guard guard(state.lock);
+      if (!state.use_thread) {
+        state.running = false;
+        return nullptr;
+      }
+      empty = state.pollables.empty();
+      if (fresh || ++rounds % 4096 == 0) GuardCheck();
+      fresh = false;
+      worked = Round(state);
+      if (!worked) {
+        for (const Pollable* pollable : state.pollables) needs_polling |= pollable->NeedsPolling();
+        if (empty && sys::MonotonicNs() - last_work > kLingerNs) {
+          state.running = false;
+          return nullptr;
+        }
+      }
+    }
+    if (state.lock.wanted()) LetOthersIn(state);
+    if (worked) {
+      last_work = 0;  // asked for when the work ends
+      sleep_ns = kFirstSleepNs;
+      continue;
+    }
+    const uint64_t now = sys::MonotonicNs();
+    if (last_work == 0) last_work = now;
+    if (needs_polling && now - last_work < kSpinNs) {
+      for (int i = 0; i < 32; ++i) Pause();
+      continue;
+    }
+    fresh = true;
+    if (empty) {
+      Sleep(state, kicks, static_cast<int64_t>(kLingerNs));
+    } else if (!needs_polling) {
+      Sleep(state, kicks, kKickedSleepNs);
+    } else {
+      Sleep(state, kicks, sleep_ns);
+      sleep_ns = std::min(2 * sleep_ns, kLongestSleepNs);
+    }
+  }
+}
+
+// A child has one thread, the one that forked: no NIC of its own, and the lock as it was left.
+void BeforeFork() { Get().lock.lock(); }
+void AfterForkInParent() { Get().lock.unlock(); }
+void AfterForkInChild() {
+  State& state = Get();
+  state.use_thread = false;
+  state.running = false;
+  state.lock.unlock();
+}
+
+// With the lock held.
+void StartThread(State& state) {
+  if (!state.use_thread || state.running) return;
+  static bool fork_handled = false;
+  if (!fork_handled) {
+    fork_handled = true;
+    pthread_atfork(BeforeFork, AfterForkInParent, AfterForkInChild);
+  }
+  // The new thread inherits the mask. Faults must reach their handler (memory.h), so those two stay
+  // open.
+  sigset_t all, before;
+  sigfillset(&all);
+  sigdelset(&all, SIGSEGV);
+  sigdelset(&all, SIGBUS);
+  constexpr long kKernelSigset = 8;
+  sys::Syscall(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&all),
+               reinterpret_cast<long>(&before), kKernelSigset);
+  pthread_t thread;
+  state.running = pthread_create(&thread, nullptr, Run, nullptr) == 0;
+  if (state.running) pthread_detach(thread);
+  sys::Syscall(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&before), 0, kKernelSigset);
+}
+
+}  // namespace
+
+Mutex& Lock() { return Get().lock; }
+
+void AddPollable(Pollable* pollable) {
+  State& state = Get();
+  {
+    std::lock_guard guard(state.lock);
+    state.pollables.push_back(pollable);
+    StartThread(state);
+  }
+  Kick();
+}
+
+void RemovePollable(Pollable* pollable) {
+  State& state = Get();
+  std::lock_guard guard(state.lock);
+  std::erase(state.pollables, pollable);
+}
+
+void Kick() {
+  State& state = Get();
+  state.kicks.fetch_add(1, std::memory_order_seq_cst);
+  if (state.sleeping.load(std::memory_order_seq_cst)) {
+    sys::FutexWake(reinterpret_cast<const uint32_t*>(&state.kicks), 1);
+  }
+}
+
+bool Step() {
+  State& state = Get();
+  std::lock_guard guard(state.lock);
+  GuardCheck();
+  return Round(state);
+}
+
+void UseThread(bool on) {
+  State& state = Get();
+  std::lock_guard guard(state.lock);
+  state.use_thread = on;
+  if (on && !state.pollables.empty()) StartThread(state);
+}
+
+}  // namespace vabi::fabric

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The requester: gathers, sends, waits or fails, and puts away what comes back.
+#include <string.h>
+
+#include <algorithm>
+
+#include "shims/fabric/address.h"
+#include "shims/fabric/message.h"
+#include "shims/sys/sys.h"
+
+namespace vabi::fabric {
+namespace {
+
+constexpr uint32_t kPsnMask = 0xffffff;
+uint64_t (*clock_ns)() = nullptr;
+uint64_t Now() { return clock_ns != nullptr ? clock_ns() : sys::MonotonicNs(); }
+
+// IBTA table 45, in units of 10 us.
+constexpr uint32_t kRnrTimer[32] = {65536, 1,    2,    3,     4,     6,     8,     12,
+                                    16,    24,   32,   48,    64,    96,    128,   192,
+                                    256,   384,  512,  768,   1024,  1536,  2048,  3072,
+                                    4096,  6144, 8192, 12288, 16384, 24576, 32768, 49152};
+constexpr uint64_t kRnrUnitNs = 10000;
+constexpr uint64_t kAckUnitNs = 4096;
+
+bool IsAtomic(Opcode opcode) {
+  return opcode == Opcode::kCompareSwap || opcode == Opcode::kFetchAdd ||
+         opcode == Opcode::kMaskedCompareSwap || opcode == Opcode::kMaskedFetchAdd;
+}
+
+bool ServiceOffers(Service service, Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kSend:
+    case Opcode::kSendImm:
+      return true;
+    case Opcode::kWrite:
+    case Opcode::kWriteImm:
+      return service != Service::kUd;
+    case Opcode::kSendInvalidate:
+    case Opcode::kRead:
+    case Opcode::kCompareSwap:
+    case Opcode::kFetchAdd:
+    case Opcode::kMaskedCompareSwap:
+    case Opcode::kMaskedFetchAdd:
+      return service == Service::kRc || service == Service::kXrcInitiator;
+    default:
+      return false;
+  }
+}
+
+class Requester {
+ public:
+  Requester(Endpoint& endpoint, const SendRequest& request, Completion* completion)
+      : endpoint_(endpoint),
+        wording_(*endpoint.wording),
+        request_(request),
+        completion_(completion) {}
+
+  Outcome Run() {
+    const Opcode opcode = request_.opcode;
+    *completion_ = Completion();
+    completion_->opcode = opcode;
+    if (opcode == Opcode::kNop) return Done();
+    if (!ServiceOffers(endpoint_.service, opcode)) return Fail(Status::kLocalQpOperation);
+    const bool reads = opcode == Opcode::kRead || IsAtomic(opcode);
+    if (reads && endpoint_.max_rd_atomic == 0) {
+      if (wording_.no_read_depth == Status::kSuccess) return WaitForEver();
+      return Fail(wording_.no_read_depth);
+    }
+    length_ = Length();
+    completion_->byte_length = static_cast<uint32_t>(length_);
+    if (endpoint_.service == Service::kUd) return SendDatagram();
+    if (!reads) {
+      const SgeFault fault = Gather();
+      if (fault != SgeFault::kNone) return Fail(LocalStatus(fault));
+    }
+    return SendConnected();
+  }
+
+ private:
+  uint64_t Length() const {
+    if (request_.inline_data != nullptr) return request_.inline_length;
+    if (IsAtomic(request_.opcode)) return 8;
+    uint64_t length = 0;
+    for (uint32_t i = 0; i < request_.sge_count; ++i) length += request_.sges[i].length;
+    return length;
+  }
+
+  SgeFault Gather() {
+    if (request_.inline_data != nullptr) {
+      payload_.Add(reinterpret_cast<uint64_t>(request_.inline_data), request_.inline_length);
+      return SgeFault::kNone;
+    }
+    return MapSges(endpoint_, request_.sges, request_.sge_count, 0, length_, 0, &payload_);
+  }
+
+  Status LocalStatus(SgeFault fault) const {
+    return fault == SgeFault::kKey ? wording_.local_key : wording_.local_range;
+  }
+
+  void Fill(Message* message) const {
+    message->opcode = request_.opcode;
+    message->service = endpoint_.service;
+    message->solicited = request_.solicited;
+    message->length = length_;
+    message->payload = &payload_;
+    message->remote_address = request_.remote_address;
+    message->rkey = request_.rkey;
+    message->immediate =
+        request_.opcode == Opcode::kSendInvalidate ? request_.invalidate_rkey : request_.immediate;
+    message->compare_add = request_.compare_add;
+    message->swap = request_.swap;
+    message->compare_mask = request_.compare_mask;
+    message->swap_mask = request_.swap_mask;
+    message->psn = endpoint_.sq_psn;
+    message->mtu = std::max(endpoint_.mtu, 1u);
+    message->packets =
+        static_cast<uint32_t>(std::max<uint64_t>(1, (length_ + message->mtu - 1) / message->mtu));
+    message->sender = &endpoint_;
+    message->source_qpn = endpoint_.qpn;
+    message->has_grh = false;
+  }
+
+  Outcome SendDatagram() {
+    if (length_ > endpoint_.mtu) {
+      if (wording_.datagram_length != Status::kSuccess) return Fail(wording_.datagram_length);
+      return Done();
+    }
+    const SgeFault fault = Gather();
+    if (fault != SgeFault::kNone) return Fail(LocalStatus(fault));
+    const AddressVector& address = request_.address;
+    Message message;
+    Fill(&message);
+    message.qkey = request_.remote_qkey;
+    message.source_lid = endpoint_.lid;
+    message.sl = address.sl;
+    message.path_bits = address.src_path_bits;
+    message.has_grh = address.is_global || !IsInfiniband(endpoint_.device, endpoint_.port);
+    if (message.has_grh) MakeGrh(endpoint_, address, length_, message.grh);
+    if (IsMulticast(address) && request_.remote_qpn == 0xffffff) {
+      VisitGroup(
+          address.dgid,
+          [](Endpoint* member, void* argument) {
+            Reply ignored;
+            Deliver(*member, *static_cast<const Message*>(argument), &ignored);
+          },
+          &message);
+    } else if (Endpoint* peer = Resolve(endpoint_, address, request_.remote_qpn); peer != nullptr) {
+      Reply ignored;
+      Deliver(*peer, message, &ignored);
+    }
+    endpoint_.sq_psn = (endpoint_.sq_psn + 1) & kPsnMask;
+    return Done();
+  }
+
+  Outcome SendConnected() {
+    Message message;
+    Fill(&message);
+    Endpoint* peer = Resolve(endpoint_, endpoint_.address, endpoint_.dest_qpn);
+    const bool connected = peer != nullptr && peer->dest_qpn == endpoint_.qpn;
+    Reply reply;
+    if (connected) {
+      // Numbers are compared only where both sides keep them.
+      if (!endpoint_.checks_psn) message.psn = peer->rq_psn;
+      Deliver(*peer, message, &reply);
+    }
+    if (endpoint_.service == Service::kUc) {
+      endpoint_.sq_psn = (endpoint_.sq_psn + message.packets) & kPsnMask;
+      return Done();
+    }
+    switch (reply.kind) {
+      case Reply::Kind::kSilence:
+        return NoAnswer();
+      case Reply::Kind::kRnr:
+        return NotReady(reply.rnr_timer);
+      case Reply::Kind::kNak:
+        return Fail(reply.nak);
+      case Reply::Kind::kAck:
+        break;
+    }
+    endpoint_.sq_psn = (endpoint_.sq_psn + message.packets) & kPsnMask;
+    return PutAway(reply);
+  }
+
+  // READ and atomics: the answer's place is looked at when the answer is there (rxe_comp.c:
+  // do_read).
+  Outcome PutAway(const Reply& reply) {
+    const bool atomic = IsAtomic(request_.opcode);
+    if (request_.opcode != Opcode::kRead && !atomic) return Done();
+    Spans into;
+    const SgeFault fault =
+        MapSges(endpoint_, request_.sges, request_.sge_count, kAccessLocalWrite, length_, 0, &into);
+    if (fault != SgeFault::kNone) return Fail(wording_.local_target);
+    const bool reached =
+        atomic ? FillSpans(into, &reply.original, length_) : CopySpans(into, reply.data, length_);
+    return reached ? Done() : Fail(wording_.local_target);
+  }
+
+  Outcome NoAnswer() {
+    if (endpoint_.timeout == 0) return WaitForEver();
+    // `silent_tries` were made before this one, and each was given its time to be answered.
+    if (endpoint_.retry_count != Endpoint::kForever &&
+        endpoint_.silent_tries > endpoint_.retry_count) {
+      return Fail(Status::kRetryExceeded);
+    }
+    ++endpoint_.silent_tries;
+    endpoint_.retry_at_ns = Now() + (kAckUnitNs << std::min<uint32_t>(endpoint_.timeout, 31));
+    return Outcome::kRetry;
+  }
+
+  Outcome NotReady(uint8_t timer) {
+    if (endpoint_.rnr_retry != 7 && endpoint_.rnr_tries >= endpoint_.rnr_retry) {
+      return Fail(Status::kRnrRetryExceeded);
+    }
+    ++endpoint_.rnr_tries;
+    endpoint_.retry_at_ns = Now() + kRnrTimer[timer & 31] * kRnrUnitNs;
+    return Outcome::kRetry;
+  }
+
+  Outcome WaitForEver() {
+    endpoint_.retry_at_ns = 0;
+    return Outcome::kRetry;
+  }
+
+  Outcome Done() { return Outcome::kDone; }
+
+  Outcome Fail(Status status) {
+    completion_->status = status;
+    const bool unreliable = endpoint_.service == Service::kUc || endpoint_.service == Service::kUd;
+    if (endpoint_.state != EndpointState::kErr) {
+      endpoint_.state = unreliable && wording_.unreliable_local_error_is_sqe ? EndpointState::kSqe
+                                                                             : EndpointState::kErr;
+    }
+    return Outcome::kDone;
+  }
+
+  Endpoint& endpoint_;
+  const Wording& wording_;
+  const SendRequest& request_;
+  Completion* completion_;
+  uint64_t length_ = 0;
+  Spans payload_;
+};
+
+}  // namespace
+
+Outcome Execute(Endpoint& requester, const SendRequest& request, uint32_t attempt,
+                Completion* completion) {
+  if (attempt == 0) {
+    requester.rnr_tries = requester.silent_tries = 0;
+    requester.retry_at_ns = 0;
+  } else if (requester.retry_at_ns != 0 && Now() < requester.retry_at_ns) {
+    return Outcome::kRetry;
+  }
+  return Requester(requester, request, completion).Run();
+}
+
+void SetClock(uint64_t (*now_ns)()) { clock_ns = now_ns; }
+
+}  // namespace vabi::fabric

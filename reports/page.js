@@ -209,7 +209,8 @@
   function showFilter() {
     for (const name of FILTERS) {
       const control = form.elements[name];
-      control.value = filter[name] ?? '';
+      // Not while somebody types: the space after a word must stay.
+      if (control.value.trim() !== (filter[name] ?? '')) control.value = filter[name] ?? '';
       if (control.tagName === 'SELECT') {
         if (control.selectedIndex < 0)
           control.value = '';  // a link from another run: unknown value

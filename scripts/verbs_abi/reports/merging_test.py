@@ -29,7 +29,7 @@ def shards(count=4):
         parts.append(part)
     # What two shards both bring, with different answers.
     parts[0]["oracle"] = {
-        "debian-6.1.192": {"rxe": {"cases": 100, "agree": 99, "recorded": "2026-01-01"}}
+        "debian-6.1.192": {"rxe": {"cases": 100, "agree": 97, "recorded": "2026-01-01"}}
     }
     parts[1]["oracle"] = {
         "debian-6.1.192": {"rxe": {"cases": 100, "agree": 98, "recorded": "2026-02-01"}}
@@ -49,6 +49,9 @@ def test_all_cells_are_there_and_counted():
     assert merged["summary"] == dict(whole["summary"], wall_s=13.0)
     assert merged["run"]["shards"] == ["1/4", "2/4", "3/4", "4/4"]
     assert model.missing_part(merged) is None
+    # The newer recording, and the benchmark that misses its goal.
+    assert merged["oracle"]["debian-6.1.192"]["rxe"]["recorded"] == "2026-02-01"
+    assert [one["met"] for one in merged["bench"]] == [False]
 
 
 def test_order_does_not_matter():

@@ -40,7 +40,9 @@ def opened(browser, small, tmp_path):
     yield browser
     assert browser.console() == []
     # chrome… and data: belong to the browser's own first page, or need nobody.
-    asked = [url for url in browser.requested() if not url.startswith(("chrome", "data:", "about:"))]
+    asked = [
+        url for url in browser.requested() if not url.startswith(("chrome", "data:", "about:"))
+    ]
     assert {url.split("#")[0] for url in asked} == {browser.url}
 
 
@@ -97,6 +99,10 @@ def test_the_front_page_counts_and_shows_every_provider_and_kernel(opened):
     words = opened.script(
         "return [...document.querySelectorAll('.field .name')].map((name) => name.textContent)"
     )
+    classes = opened.script(
+        "return [...document.querySelectorAll('.field')].map((field) => field.classList[1])"
+    )
+    assert classes == ["o-" + word.replace(" ", "-") for word in words]
     assert sorted(set(words)) == ["broken", "degraded", "full", "not run", "refused", "unmodelled"]
 
 
@@ -123,7 +129,10 @@ def test_filters_narrow_the_matrix_and_reset(opened):
     choose(opened, "rule", "mlx5.ucontext.flags")
     count_is(opened, "1 of 192 cells")
     opened.click(".filters button[type=reset]")
-    opened.type(".filters [name=text]", "no-ioctl refused")
+    count_is(opened, "192 cells")
+    opened.type(".filters [name=text]", "no-ioctl ")
+    count_is(opened, "12 of 192 cells")
+    opened.type(".filters [name=text]", "refused")  # the space before it is still there
     count_is(opened, "4 of 192 cells")
     opened.type(".filters [name=text]", " nowhere")
     count_is(opened, "0 of 192 cells")
@@ -200,6 +209,9 @@ def test_a_link_to_a_cell_opens_it_on_load_and_later(opened, browser):
     opened.script("location.hash = '#cell=no/such/cell'")
     opened.script("location.hash = '#kernel=linux-0.1'")
     count_is(opened, "192 cells")
+    assert (
+        opened.script("return document.querySelector('.filters [name=kernel]').selectedIndex") == 0
+    )
 
 
 @needs_browser

@@ -278,6 +278,7 @@ def test_writing_the_same_run_again_changes_nothing(tmp_path):
     before = (tmp_path / "results.json").read_bytes()
     write_all(store.load(tmp_path / "results.json"), tmp_path)
     assert (tmp_path / "results.json").read_bytes() == before
+    write_all(dict(results, generated="2026-06-01T00:00:00Z"), tmp_path)  # rendered anew later
     with sqlite3.connect(tmp_path / "history.sqlite") as connection:
         assert connection.execute("SELECT COUNT(*) FROM runs").fetchone() == (2,)
         assert connection.execute(

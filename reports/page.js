@@ -369,7 +369,7 @@
         words ? h('span', {class: 'more'}, words) : null,
         h('span', {class: 'side'},
           bad       ? h('span', {class: 'bad'}, icon('alert'), String(bad),
-                        h('span', {class: 'field-word'}, '\u00a0unexpected')) :
+                        h('span', {class: 'field-word'}, 'unexpected')) :
               fixed ? h('span', {class: 'good'}, fixed + ' fixed') :
                       null,
           list.length > 1 ?
@@ -378,7 +378,7 @@
                                                      style: `width:${100 * number / list.length}%`
                                                    }))) :
               null,
-          list.length > 1 ? list.length + ' cells' : null));
+          list.length > 1 ? h('span', {class: 'all'}, list.length + ' cells') : null));
   }
 
   // --- details of a cell -----------------------------------------------------------------------

@@ -17,9 +17,6 @@
     }
     for (const cell of cells) {
       cell.outcome = cell.outcome ?? 'not run';
-      const plain = [cell.userland, cell.kernel, cell.provider, ...cell.overlays].join('/');
-      cell.variant =
-          [...cell.overlays, ...(cell.id === plain ? [] : ['@' + cell.scenario])].join(' ');
     }
     return cells;
   }
@@ -42,22 +39,6 @@
             .join('\n')
             .toLowerCase();
     return cell.text;
-  }
-
-  function detailWords(cell) {
-    const words = [];
-    if (['refused', 'broken', 'unmodelled', 'not run'].includes(cell.outcome)) {
-      if (cell.signal) words.push(cell.signal);
-      if (cell.limit) words.push(cell.limit + ' limit');
-      if (cell.unmodelled?.length) words.push(cell.unmodelled.slice(0, 3).join(', '));
-      if (cell.errno) words.push(cell.errno + (cell.by ? ' from ' + cell.by : ''));
-      if (cell.rule) words.push(cell.rule);
-      if (!words.length && cell.message) words.push(cell.message.trim().split('\n')[0]);
-    } else {
-      if (cell.route && cell.outcome === 'degraded') words.push('over ' + cell.route);
-      if (cell.lost?.length) words.push('no ' + cell.lost.join(', '));
-    }
-    return words.filter(Boolean).join('; ');
   }
 
   function worst(list) {
@@ -296,7 +277,7 @@
   }
 
   function headerCell(scope, name, title) {
-    return h('th', {scope}, name, title ? h('small', {}, title) : null);
+    return h('th', {scope}, name, title ? h('small', {title}, title) : null);
   }
 
   // What stands below a kernel's name: what it is, and how its answers are known.
@@ -309,7 +290,7 @@
     const known = !how       ? null :
         how === 'calibrated' ? (share ? `calibrated, ${share}` : 'calibrated') :
                                         'from ' + how;
-    return [data.titles.kernels?.[kernel], known].filter(Boolean).join(' · ');
+    return [known, data.titles.kernels?.[kernel]].filter(Boolean).join(' · ');
   }
 
   function draw(block) {
@@ -347,9 +328,8 @@
     const bad = list.filter((cell) => cell.verdict === 'unexpected').length;
     const fixed = list.filter((cell) => cell.verdict === 'fixed').length;
     const counts = outcomeCounts(list);
-    const words = (head.variant && list.length === 1 ? [head.variant] : [])
-                      .concat(detailWords(head) || [])
-                      .join(': ');
+    const words =
+        (head.variant && list.length === 1 ? [head.variant] : []).concat(head.why || []).join(': ');
     const say = counts.map(([outcome, number]) => number + ' ' + outcome).join(', ');
     return h(
         'button', {

@@ -177,7 +177,7 @@ def detail(cell):
     """The few words beside an outcome: what is lost, over which route, or who refused and why."""
     words = []
     outcome = cell["outcome"]
-    if outcome in ("refused", "broken", "unmodelled") or outcome is None:
+    if outcome not in ("full", "degraded"):
         if cell.get("signal"):
             words.append(cell["signal"])
         if cell.get("limit"):

@@ -47,6 +47,10 @@ _FIELDS = (
 )
 
 
+# What the other reports say of a cell, in the same words.
+_TOLD = ("variant", "why")
+
+
 class _Table:
     """Distinct values and their indexes: most fields repeat in thousands of cells."""
 
@@ -68,11 +72,12 @@ def page_data(results):
         axis: model.axis_order(results, axis) for axis in ("kernels", "userlands", "providers")
     }
     tests = _Table()
-    columns = {field: (_Table(), []) for field in (*_FIELDS, "tests")}
+    columns = {field: (_Table(), []) for field in (*_FIELDS, *_TOLD, "tests")}
     for cell in results["cells"]:
-        for field in _FIELDS:
+        told = {"variant": model.variant(cell), "why": model.detail(cell)}
+        for field in (*_FIELDS, *_TOLD):
             table, at = columns[field]
-            at.append(table.add(cell.get(field)))
+            at.append(table.add(told[field] if field in told else cell.get(field)))
         table, at = columns["tests"]
         at.append(
             table.add(

@@ -174,6 +174,9 @@ class Reader {
         &fields);
     std::vector<CXCursor> in_place;  // per field: the type it defines, or a null cursor
     for (CXCursor cursor : fields) {
+      // Bits without a name are padding.
+      if (clang_Cursor_isBitField(cursor) && Take(clang_getCursorSpelling(cursor)).empty())
+        continue;
       CXCursor defined = clang_getNullCursor();
       Field field = ReadField(decl, cursor, made_at, defined);
       if (field.record) {

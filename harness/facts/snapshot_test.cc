@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
+
+#include "harness/facts/json.h"
 
 namespace vabi::facts {
 namespace {

@@ -309,6 +309,15 @@ TEST_F(Connected, TooLongForTheReceive) {
   EXPECT_TRUE(Untouched(b, 0, 100));
 }
 
+TEST_F(Connected, TheDriverWordsWhatIsTooLong) {
+  // rxe_mr.c: copy_data answers -EINVAL, which rxe_resp.c takes for a malformed receive.
+  b.qp.test_wording.receive_length = Status::kLocalQpOperation;
+  b.qp.test_wording.length_nak = Status::kRemoteOperation;
+  b.qp.Receive(9, {b.At(0, 10)});
+  ExpectBothInError(Status::kRemoteOperation, Run(Request(Opcode::kSend, {a.At(0, 11)})));
+  EXPECT_EQ(b.qp.completed.at(0).completion.status, Status::kLocalQpOperation);
+}
+
 TEST_F(Connected, ReceiveKeysAreCheckedWhereBytesGo) {
   const uint64_t at = b.address();
   MemoryKey read_only = *FindKey(1, b.key);
@@ -485,6 +494,16 @@ TEST_F(Connected, WriteImmediateWithABadKey) {
   ExpectBothInError(Status::kRemoteAccess, Run(request));
   EXPECT_EQ(b.qp.completed.at(0).completion.status, Status::kRemoteAccess);
   EXPECT_TRUE(b.qp.events.empty());
+
+  // Of several packets the first one fails, and only the last would take a receive.
+  a.qp.state = b.qp.state = EndpointState::kRts;
+  b.qp.errors = 0;
+  b.qp.completed.clear();
+  b.qp.Receive(2, {b.At(0, 8)});
+  request.sges[0].length = 1025;
+  ExpectBothInError(Status::kRemoteAccess, Run(request));
+  EXPECT_TRUE(b.qp.completed.empty());
+  EXPECT_EQ(b.qp.events, std::vector<Event>{Event::kAccessError});
 }
 
 TEST_F(Connected, PacketSizesMustAgreeOnceThereAreSeveralPackets) {
@@ -585,8 +604,7 @@ TEST_F(Unreliable, TooLongForTheReceive) {
   EXPECT_EQ(b.qp.state, EndpointState::kErr);
 
   // rxe_resp.c, RESPST_ERR_LENGTH: class D without an SRQ, class E with one.
-  b.qp.test_wording.unreliable_length_is_error = false;
-  b.qp.test_wording.receive_length = Status::kRemoteInvalidRequest;
+  b.qp.test_wording.uc_short = Wording::Short::kDropped;
   b.qp.state = EndpointState::kRts;
   b.qp.completed.clear();
   b.qp.Receive(2, {b.At(0, 4)});

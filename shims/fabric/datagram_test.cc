@@ -115,7 +115,7 @@ TEST_F(Datagram, LongerThanTheMtu) {
 }
 
 TEST_F(Datagram, TheReceiveNeedsRoomForTheHeaderToo) {
-  b.qp.test_wording.unreliable_length_is_error = false;
+  b.qp.test_wording.ud_short = Wording::Short::kDropped;
   b.qp.Receive(1, {b.At(0, 47)});
   EXPECT_EQ(Run(To(b, {a.At(0, 8)})).status, Status::kSuccess);
   EXPECT_TRUE(b.qp.completed.empty());

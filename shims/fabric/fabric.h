@@ -138,26 +138,28 @@ enum class Event : uint8_t { kAccessError, kRequestError, kCommunicationEstablis
 // defaults are what ConnectX does. One constant table a driver (or, where kernels differ, a
 // device).
 struct Wording {
-  Status local_key = Status::kLocalProtection;     // requester's lkey: absent, another PD
-  Status local_range = Status::kLocalProtection;   // requester's bytes: outside of the region
-  Status local_target = Status::kLocalProtection;  // where a READ or atomic answer should go
-  Status receive_length =
-      Status::kLocalLength;  // responder: the message is longer than the receive
-  Status receive_memory = Status::kLocalProtection;  // responder: the receive's own keys or range
-  Status receive_access =
-      Status::kRemoteAccess;  // WRITE_IMM with a bad rkey, if it takes a receive
-  Status receive_invalidate =
-      Status::kRemoteInvalidRequest;  // SEND_INV of what cannot be invalidated
-  bool access_takes_receive = false;  // WRITE_IMM takes its receive before the rkey is looked at
-  bool windows_bound_range = true;  // false: only the region behind a window bounds an access (rxe)
-  // A datagram longer than the port's MTU: kSuccess drops it silently at the sender.
-  Status datagram_length = Status::kLocalLength;
-  // Unconnected services, receive too short: true: completes with receive_length and goes to error;
-  // false: is dropped, and the receive stays (or, taken from an SRQ, completes with receive_length,
-  // with no error state).
-  bool unreliable_length_is_error = true;
+  // Requester.
+  Status local_key = Status::kLocalProtection;    // an lkey that is absent, or of another PD
+  Status local_range = Status::kLocalProtection;  // bytes outside of the region
+  Status local_target = Status::kLocalProtection; // where a READ or atomic answer should go
+  Status datagram_length = Status::kLocalLength;  // longer than the port's MTU; kSuccess: silently not sent
   Status no_read_depth = Status::kLocalQpOperation;  // max_rd_atomic == 0; kSuccess: waits for ever
-  bool unreliable_local_error_is_sqe = true;  // UC, UD: a requester's error leads to SQE, not ERR
+  bool unreliable_local_error_is_sqe = true;      // UC, UD: leads to SQE, not ERR
+  // Responder: its own completion, and what the requester is told.
+  Status receive_length = Status::kLocalLength;   // the message is longer than the receive
+  Status length_nak = Status::kRemoteInvalidRequest;
+  Status receive_packet = Status::kLocalLength;   // packet sizes do not agree (requester: remote invalid request)
+  Status receive_memory = Status::kLocalProtection;  // the receive's own keys or range
+  Status receive_access = Status::kRemoteAccess;  // WRITE_IMM with a bad rkey, if it took a receive
+  Status receive_invalidate = Status::kRemoteInvalidRequest;  // SEND_INV of what cannot be invalidated
+  bool access_takes_receive = false;  // WRITE_IMM in one packet takes its receive before the rkey is looked at
+  bool windows_bound_range = true;    // false: only the region behind a window bounds an access (rxe)
+  bool windows_check_pd = true;       // false: in a bind only windows of type 2 are held against the PD
+  // UC, UD: a message longer than its receive. kFails: completes with receive_length and goes to error.
+  // kDropped: the receive stays, or, taken from an SRQ, completes with `dropped` and no error state.
+  enum class Short : uint8_t { kFails, kDropped } uc_short = Short::kFails, ud_short = Short::kFails,
+                                                  unreliable_packet = Short::kFails;
+  Status dropped = Status::kRemoteInvalidRequest;
 };
 
 // The NIC's side of one queue pair. A driver derives from it; the fabric moves the data.

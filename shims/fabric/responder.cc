@@ -133,9 +133,9 @@ class Responder {
     const Opcode opcode = message_.opcode;
     const uint32_t access = NeededAccess(opcode);
     if ((endpoint_.access & access) != access) return;
-    const bool late_receive = opcode == Opcode::kWriteImm && !wording_.access_takes_receive;
+    const bool late_receive = ReceiveComesLate();
     if (TakesReceive(opcode) && !late_receive && !TakeReceive()) return;
-    if (!MtuFits()) return ShortReceive();
+    if (!MtuFits()) return ShortReceive(wording_.unreliable_packet);
     if (access != 0 && !FindTarget(access)) {
       if (!has_receive_) return;
       if (endpoint_.has_srq) return CompleteFailed(wording_.receive_access);
@@ -156,6 +156,11 @@ class Responder {
     if (!TakeReceive()) return;
     if (!FillReceive(kGrhBytes)) return;
     CompleteGood(kGrhBytes);
+  }
+
+  // Of a WRITE with immediate only the last packet needs a receive.
+  bool ReceiveComesLate() const {
+    return message_.opcode == Opcode::kWriteImm && !(wording_.access_takes_receive && message_.packets == 1);
   }
 
   // False: none there (the requester may learn so), or it is malformed (all has been said).
@@ -197,9 +202,9 @@ class Responder {
     const uint64_t room = Room();
     if (grh + message_.length > room) {
       if (Reliable()) {
-        FailReceive(wording_.receive_length, Status::kRemoteInvalidRequest);
+        FailReceive(wording_.receive_length, wording_.length_nak);
       } else {
-        ShortReceive();
+        ShortReceive(endpoint_.service == Service::kUd ? wording_.ud_short : wording_.uc_short);
       }
       return false;
     }

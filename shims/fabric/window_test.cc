@@ -104,6 +104,16 @@ TEST_F(Window, BindingIsRefused) {
   }
 }
 
+TEST_F(Window, TheDriverMayNotLookAtThePd) {
+  // rxe_mw.c:rxe_check_bind_mw of 7.2 holds only windows of type 2 against the queue pair's PD.
+  b.qp.test_wording.windows_check_pd = false;
+  FindKey(1, 0x8000200)->pd = 8;
+  FindKey(1, b.key)->pd = 8;
+  EXPECT_TRUE(BindWindow(b.qp, Good(0x8000200)));
+  FindKey(1, 0x8000100)->pd = 8;
+  EXPECT_FALSE(BindWindow(b.qp, Good()));
+}
+
 TEST_F(Window, BoundTwiceOnlyAfterInvalidation) {
   ASSERT_TRUE(BindWindow(b.qp, Good()));
   EXPECT_EQ(FindKey(1, b.key)->windows, 1u);

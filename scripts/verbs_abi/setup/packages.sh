@@ -107,7 +107,8 @@ ensure_packages() {
 
   setup_log=$(mktemp) || return 1
   # shellcheck disable=SC2086,SC2116
-  printf 'verbs-abi: installing %s packages: %s\n' "$(echo $missing | wc -w)" "$(echo $missing)" >&2
+  printf 'verbs-abi: installing %s packages: %s\n' "$(echo $missing | wc -w)" \
+    "$(choose_packages $missing | sed 's/ $//')" >&2
   # Also when the lists turn out to be older than the archive: once more with new ones.
   # shellcheck disable=SC2046,SC2086
   if ! have_package_lists || ! install_packages $(choose_packages $missing); then

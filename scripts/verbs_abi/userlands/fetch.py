@@ -18,17 +18,27 @@ def ensure(wanted, *, deep=False, again=False):
     place = store.Store(wanted)
     if not deep and not again and place.is_ready():
         return place
+    try:
+        _ensure(place, wanted, deep, again)
+    except OSError as error:
+        raise UserError(
+            f"userland '{wanted.name}' cannot be put into the cache {paths.cache_dir()}: {error}",
+            hint="VERBS_ABI_CACHE names another folder.",
+        ) from error
+    return place
+
+
+def _ensure(place, wanted, deep, again):
     with Progress(f"userland {wanted.name}") as progress, place.lock(note=progress.note):
         manifest = place.manifest()
         if place.is_ready(manifest):
             damage = place.damage() if deep else []
             if not damage and not (again and manifest["substituted"]):
-                return place
+                return
             if damage:
                 progress.note("unpacked anew: " + "; ".join(damage[:3]))
         place.sweep()
         _fetch(place, wanted, progress)
-    return place
 
 
 def _fetch(place, wanted, progress):

@@ -2,12 +2,16 @@
 """Fetching, pinning, unpacking, and everything that can go wrong with it, from a made-up archive.
 """
 
+import contextlib
+import functools
+import http.server
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -72,13 +76,34 @@ class World:
         )
 
 
-@pytest.fixture(name="world")
-def _world(tmp_path, monkeypatch):
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def served(folder):
+    """The folder over HTTP on the loopback; yields its URI."""
+    handler = functools.partial(_Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+@pytest.fixture(name="world", params=["file", "http"])
+def _world(tmp_path, monkeypatch, request):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("VERBS_ABI_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("VERBS_ABI_MATRIX", str(tmp_path / "matrix"))
     world = World(tmp_path)
-    monkeypatch.setenv("VERBS_ABI_DEBIAN_MIRROR", world.archive.mirror)
-    return world
+    if request.param == "file":
+        monkeypatch.setenv("VERBS_ABI_DEBIAN_MIRROR", world.archive.mirror)
+        yield world
+    else:
+        with served(world.archive.folder) as uri:
+            monkeypatch.setenv("VERBS_ABI_DEBIAN_MIRROR", f"[trusted=yes] {uri}")
+            yield world
 
 
 def test_pinned_packages_are_unpacked_into_one_root(world):
@@ -224,19 +249,19 @@ def test_a_package_that_cannot_be_unpacked_is_named_and_leaves_nothing(world):
     assert not (world.cache / "debs" / f"{row['sha256']}.deb").exists()
 
 
+@pytest.mark.parametrize("world", ["file"], indirect=True)
 def test_without_a_network_the_message_names_package_suite_and_what_to_do(world, monkeypatch):
     monkeypatch.setenv("VERBS_ABI_DEBIAN_MIRROR", "http://127.0.0.1:9/debian")
     with pytest.raises(UserError) as caught:
         userlands.get(NAME)
     text = str(caught.value)
-    assert (
-        "packages of Debian's sid could not be fetched, the archive does not answer" in text
-    )
+    assert "packages of Debian's sid could not be fetched, the archive does not answer" in text
     assert "libibverbs1 65.0-1 (sid): Could not connect to 127.0.0.1:9" in text
     assert "VERBS_ABI_DEBIAN_MIRROR" in text
     assert world.leftovers() == []
 
 
+@pytest.mark.parametrize("world", ["file"], indirect=True)
 def test_the_next_mirror_is_asked_for_what_the_first_does_not_give(world, monkeypatch):
     monkeypatch.setenv(
         "VERBS_ABI_DEBIAN_MIRROR", f"http://127.0.0.1:9/debian, {world.archive.mirror}"
@@ -309,6 +334,14 @@ def test_the_second_of_two_runs_waits_and_takes_what_the_first_unpacked(world):
         if path.is_dir() and not path.is_symlink()
     ]
     assert len(folders) == 1
+
+
+def test_a_cache_that_cannot_be_written_is_told(world):
+    world.cache.mkdir()
+    (world.cache / "userlands").write_text("in the way")
+    with pytest.raises(UserError) as caught:
+        userlands.get(NAME)
+    assert f"userland 'deb-test' cannot be put into the cache {world.cache}" in str(caught.value)
 
 
 def test_an_unknown_userland_ends_with_the_nearest_names(world):

@@ -1,12 +1,44 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "harness/world/compile.h"
 
+#include <cstdio>
 #include <cstring>
 
 #include "harness/world/devices.h"
 #include "harness/world/overlays.h"
 
 namespace vabi {
+namespace {
+
+// Of everything that a process can notice: the image without its name, how its rules are known and where it
+// runs, and what sysfs shows otherwise.
+std::string DigestOf(const CompiledWorld& world) {
+  auto image = std::make_unique<WorldImage>(*world.image);
+  std::memset(image->kernel, 0, sizeof image->kernel);
+  image->known_by = KnownBy::kSource;
+  for (RuleEntry& rule : image->rule) rule.known_by = KnownBy::kSource;
+  uint64_t digest[2] = {0xcbf29ce484222325ULL, 0x84222325cbf29ce4ULL};
+  const auto mix = [&digest](const void* data, size_t size) {
+    for (size_t i = 0; i < size; ++i) {
+      const uint8_t byte = static_cast<const uint8_t*>(data)[i];
+      digest[0] = (digest[0] ^ byte) * 0x100000001b3ULL;
+      digest[1] = (digest[1] ^ byte) * 0x10000000233ULL;
+    }
+  };
+  mix(image.get(), sizeof *image);
+  for (const SysfsEdit& edit : world.sysfs_edits) {
+    mix(edit.path.c_str(), edit.path.size() + 1);
+    mix(edit.content.c_str(), edit.content.size() + 1);
+    const int rest[] = {edit.absent, edit.read_errno};
+    mix(rest, sizeof rest);
+  }
+  char text[33];
+  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(digest[0]),
+                static_cast<unsigned long long>(digest[1]));
+  return text;
+}
+
+}  // namespace
 
 using facts::Error;
 using facts::Result;
@@ -55,6 +87,8 @@ Result<CompiledWorld> WorldCompiler::Compile(const WorldSpec& spec) {
       return Error{"unknown rule \"" + name + "\"" + Nearest(name, names)};
     }
   }
+
+  world.digest = DigestOf(world);
 
   const std::string run_dir = spec.run_dir.string();
   if (run_dir.size() >= sizeof image->run_dir || spec.trace.size() >= sizeof image->trace_path) {

@@ -31,6 +31,8 @@ struct CompiledWorld {
   std::vector<SysfsEdit> sysfs_edits;
   // Not empty: this kernel has no such driver, so no such cell can exist.
   std::string absent;
+  // Equal for worlds that a process cannot tell apart (but for the name of the kernel).
+  std::string digest;
 };
 
 class WorldCompiler {

@@ -2,7 +2,7 @@
 //
 // vabi-world: compiles worlds for the command. One JSON object a line on standard input (see spec.h), one a line
 // on standard output, until the input ends:
-//   {"world": "/run/dir/world"}     {"absent": "linux-4.4 has no driver rxe"}     {"error": "…"}
+//   {"world": "/run/dir/world", "digest": "…"}     {"absent": "linux-4.4 has no driver rxe"}     {"error": "…"}
 // Other questions, as arguments:
 //   vabi-world ROOT rules           every rule: name, errno, kind, source
 //   vabi-world ROOT model KERNEL    what that kernel's model comes to: rules, knobs, what is served
@@ -35,8 +35,7 @@ json Answer(vabi::WorldCompiler& compiler, const std::string& line) {
   if (!world->absent.empty()) return {{"absent", world->absent}};
   auto path = vabi::WriteWorld(*world, spec->run_dir, spec->cache_dir);
   if (!path) return {{"error", path.error()}};
-  return {{"world", path->string()},
-          {"known_by", vabi::KnownByText(world->image->known_by)}};
+  return {{"world", path->string()}, {"digest", world->digest}};
 }
 
 int Serve(const std::string& root) {

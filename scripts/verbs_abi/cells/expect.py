@@ -30,8 +30,7 @@ def _rows():
 @functools.cache
 def _order(axis):
     if axis == "kernels":
-        entries = ids.kernels().values()
-        return [entry.name for entry in sorted(entries, key=lambda entry: entry.data.get("released", ""))]
+        return list(ids.kernels())
     return matrix.names(axis)
 
 

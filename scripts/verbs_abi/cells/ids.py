@@ -8,6 +8,7 @@ a scenario is what stands behind the last @ when it is the name of one.
 
 import dataclasses
 import hashlib
+import re
 
 from verbs_abi import matrix
 from verbs_abi.errors import UserError, unknown
@@ -118,7 +119,14 @@ def check_userland(name):
 
 def kernels():
     """{name: Entry} of the kernels that can stand in a cell, in release order."""
-    return {name: entry for name, entry in matrix.load("kernels").items() if not entry.data.get("abstract")}
+    entries = matrix.load("kernels")
+    return {name: entries[name] for name in sorted(entries, key=release_key) if not entries[name].data.get("abstract")}
+
+
+def release_key(name):
+    """Sorts kernels by version; look-alikes, which have none, come last."""
+    numbers = [int(part) for part in re.findall(r"\d+", name)]
+    return (not numbers, numbers, name)
 
 
 def check_kernel(name):

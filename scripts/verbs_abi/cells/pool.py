@@ -3,6 +3,7 @@
 
 import concurrent.futures
 import dataclasses
+import datetime
 import shlex
 import threading
 
@@ -45,20 +46,24 @@ def exec_line(cell):
 
 
 def run_raw(setup, cell, relax=()):
-    """(Ended, trace records) of one cell. Raises worlds.Absent and UserError."""
+    """(Ended, trace records, digest of the world) of one cell. Raises worlds.Absent and UserError."""
     userland = setup.userland(cell.userland)
     with worlds.run_folder() as folder:
         trace_path = folder / "trace.jsonl"
-        world = setup.compiler.compile(cell, folder, trace_path, relax)
+        world, digest = setup.compiler.compile(cell, folder, trace_path, relax)
         argv, env = userland.command(argv_of(setup, cell), worlds.shim(setup.build))
         ended = runner.run(argv, worlds.environment(world, env), cwd=folder)
         records = trace.read(trace_path)
         if setup.keep_traces and trace_path.exists():
             name = cell.id.replace("/", "~")
             (setup.keep_traces / f"{name}.jsonl").write_bytes(trace_path.read_bytes())
-    return ended, records
+    return ended, records, digest
 
 
+
+
+def _now():
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def run_cell(setup, cell):
@@ -67,7 +72,7 @@ def run_cell(setup, cell):
            "overlays": list(cell.overlays), "scenario": None if cell.scenario == ids.USUAL else cell.scenario,
            "stack": "rdma-core", "arch": "x86_64", "exec": exec_line(cell)}
     try:
-        ended, records = run_raw(setup, cell)
+        ended, records, digest = run_raw(setup, cell)
     except worlds.Absent as reason:
         return {**row, "outcome": "absent", "verdict": "expected", "message": str(reason)}
     except UserError as error:
@@ -76,7 +81,8 @@ def run_cell(setup, cell):
     verdict, told = expect.verdict(cell, result)
     row |= {"outcome": result.outcome, "verdict": verdict, "expectation": told, "route": result.route,
             "lost": result.lost, "features": result.features, "rule": result.rule, "errno": result.errno,
-            "by": result.by, "message": result.message, "trace_digest": result.trace_digest, "tests": result.tests,
+            "by": result.by, "message": result.message, "trace_digest": result.trace_digest,
+            "world_digest": digest, "tests": result.tests, "finished": _now(),
             "known_by": known.of_cell(cell), "signal": ended.signal_name, "limit": ended.limit,
             "exit_status": ended.status, "duration_ms": round(ended.seconds * 1000, 1),
             "steps": steps.tell(records, result, ended, outcome.steps_of(ended.stdout)[0])}

@@ -49,7 +49,7 @@ class Compiler:
         return json.loads(answer)
 
     def compile(self, cell, run_dir, trace="", relax=()):
-        """The path of the world file. Raises Absent, or UserError for a broken matrix."""
+        """(path of the world file, digest of the world). Raises Absent, or UserError for a broken matrix."""
         answer = self._ask({
             "kernel": cell.kernel, "devices": [device.spec() for device in cell.devices],
             "overlays": list(cell.overlays), "relax": list(relax), "run_dir": str(run_dir),
@@ -58,7 +58,7 @@ class Compiler:
             raise UserError(answer["error"])
         if "absent" in answer:
             raise Absent(answer["absent"])
-        return answer["world"]
+        return answer["world"], "fnv:" + answer["digest"]
 
     def close(self):
         if self._process is not None:

@@ -79,7 +79,7 @@ def run(cell, words, trace="", relax=(), keep=None):
     with worlds.run_folder() as scratch, worlds.Compiler(folder) as compiler:
         home = scratch if keep is None else keep
         try:
-            world = compiler.compile(cell, home, os.path.abspath(trace) if trace else "", relax)
+            world, _ = compiler.compile(cell, home, os.path.abspath(trace) if trace else "", relax)
         except worlds.Absent as reason:
             raise UserError(str(reason), hint="That driver is younger than this kernel.") from reason
         try:

@@ -92,10 +92,10 @@ class Responder {
     if (reads && endpoint_.max_dest_rd_atomic == 0) {
       return FailRequest(Status::kRemoteInvalidRequest, Event::kRequestError);
     }
-    const bool late_receive = opcode == Opcode::kWriteImm && !wording_.access_takes_receive;
+    const bool late_receive = ReceiveComesLate();
     if (TakesReceive(opcode) && !late_receive && !TakeReceive()) return;
     if (!MtuFits()) {
-      return FailReceive(wording_.receive_length, Status::kRemoteInvalidRequest,
+      return FailReceive(wording_.receive_packet, Status::kRemoteInvalidRequest,
                          Event::kRequestError);
     }
     if (access != 0 && !FindTarget(access)) {
@@ -328,11 +328,10 @@ class Responder {
   }
 
   // UC and UD: a message longer than its receive.
-  void ShortReceive() {
-    if (wording_.unreliable_length_is_error)
-      return FailReceive(wording_.receive_length, Status::kSuccess);
+  void ShortReceive(Wording::Short how) {
+    if (how == Wording::Short::kFails) return FailReceive(wording_.receive_length, Status::kSuccess);
     if (!has_receive_) return;
-    if (endpoint_.has_srq) return CompleteFailed(wording_.receive_length);
+    if (endpoint_.has_srq) return CompleteFailed(wording_.dropped);
     endpoint_.ReturnReceive(receive_);
   }
 

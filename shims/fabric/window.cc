@@ -31,9 +31,12 @@ bool BindWindow(const Endpoint& endpoint, const Bind& bind) {
     if (!window->invalidated) return false;  // o10-37.2.30
     if (region == nullptr) return false;     // o10-37.2.40
   }
-  if (endpoint.pd != window->pd) return false;  // C10-72
+  const bool check_pd = endpoint.wording->windows_check_pd;
+  if ((check_pd || window->kind == Kind::kWindow2) && endpoint.pd != window->pd) {
+    return false;  // C10-72
+  }
   if (region != nullptr) {
-    if (endpoint.pd != region->pd) return false;
+    if (check_pd && endpoint.pd != region->pd) return false;
     if ((region->access & kAccessZeroBased) != 0) return false;
     if ((region->access & kAccessMwBind) == 0) return false;  // C10-73
     if ((bind.access & (kAccessRemoteWrite | kAccessRemoteAtomic)) != 0 &&

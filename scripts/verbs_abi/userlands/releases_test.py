@@ -91,6 +91,30 @@ def test_its_tools_run_from_its_root(release):
     assert "device" in result.stdout + result.stderr
 
 
+@pytest.fixture(name="shim", scope="module")
+def _shim(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("with space")
+    (folder / "shim.c").write_text(
+        "#include <unistd.h>\n__attribute__((constructor)) static void hello(void)\n"
+        '{ (void)!write(1, "shim\\n", 5); }\n'
+    )
+    shim = folder / "libshim.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, folder / "shim.c"], check=True)
+    return shim
+
+
+def test_a_shim_is_preloaded_into_its_programs_and_scripts(release, shim, tmp_path):
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\necho $0 $1\n")
+    script.chmod(0o755)
+    for words, expected in ((["/usr/bin/true"], "shim\n"), ([script, "x"], f"shim\n{script} x\n")):
+        argv, env = release.command(list(map(str, words)), shim)
+        result = subprocess.run(
+            argv, env=env, text=True, capture_output=True, timeout=60, check=False
+        )
+        assert (result.stdout, result.returncode) == (expected, 0), result.stderr
+
+
 def test_the_shipped_definitions_agree_with_themselves():
     for name, wanted in definition.load_all().items():
         parts = {package.part for package in wanted.packages}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// vabi-facts: ABI facts on the command line. `verbs-abi facts` calls it.
+//
+// Exit status: 0 fine, 1 a dangerous difference or a header that did not parse, 2 usage or unusable
+// input.
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "harness/facts/diff.h"
+#include "harness/facts/extract.h"
+#include "harness/facts/generate.h"
+#include "harness/facts/header_tree.h"
+#include "harness/facts/history.h"
+#include "harness/facts/json.h"
+#include "harness/facts/show.h"
+
+namespace vabi::facts {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr int kFine = 0, kDifferent = 1, kUsage = 2;
+
+constexpr char kHelp[] =
+    R"(usage: vabi-facts [--reference DIR] COMMAND …
+
+  extract SOURCE [--name NAME] [-o DIR]    facts from headers; into DIR, else a summary
+  diff A B [--json | --markdown]           what changed; 1 when something dangerous did
+  headers SNAPSHOT DIR                     C headers from facts
+  show SNAPSHOT [NAME …] [--i386]          a snapshot, or structs, members, enums, constants of it
+  history [SNAPSHOT …]                     silent changes of all rdma-core releases, as Markdown
+  list                                     the snapshots in the reference folder
+
+SOURCE is a folder with headers, a kernel or rdma-core tree, a .deb, a .rpm, or git:PATH@REVISION.
+A, B and SNAPSHOT are names in the reference folder (default: reference-headers), or a SOURCE.
+)";
+
+struct Arguments {
+  fs::path reference = "reference-headers";
+  std::vector<std::string> rest;  // without options
+  std::string name, output;
+  bool json = false, markdown = false, i386 = false;
+};
+
+int Complain(const std::string& message) {
+  std::fprintf(stderr, "vabi-facts: %s\n", message.c_str());
+  return kUsage;
+}
+
+void Print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+void PrintProblems(const std::vector<Problem>& problems) {
+  for (const Problem& problem : problems) {
+    std::fprintf(stderr, "%s:%u: %s\n", problem.header.c_str(), problem.line,
+                 problem.message.c_str());
+  }
+}
+
+Result<Extraction> Extract(const std::string& source, const std::string& name) {
+  Result<HeaderTree> tree = OpenHeaders(source);
+  if (!tree) return Error{tree.error()};
+  return ExtractFacts(tree->include_dir, name.empty() ? tree->name : name, tree->source);
+}
+
+// A stored snapshot by its name, or one that is extracted now.
+Result<Snapshot> Open(const Arguments& arguments, const std::string& what) {
+  std::error_code error;
+  if (fs::exists(arguments.reference / (what + ".json"), error))
+    return Snapshot::Load(arguments.reference, what);
+  fs::path path(what);
+  if (path.extension() == ".json" && fs::exists(path, error)) {
+    return Snapshot::Load(path.has_parent_path() ? path.parent_path() : fs::path("."),
+                          path.stem().string());
+  }
+  if (!what.starts_with("git:") && !fs::exists(path, error)) {
+    std::string near;
+    for (const std::string& name : NearestNames(what, ListSnapshots(arguments.reference))) {
+      near += (near.empty() ? "; nearest: " : ", ") + name;
+    }
+    return Error{"'" + what + "' is no snapshot in " + arguments.reference.string() +
+                 " and no file or folder" + near};
+  }
+  Result<Extraction> extraction = Extract(what, "");
+  if (!extraction) return Error{extraction.error()};
+  PrintProblems(extraction->problems);
+  return std::move(extraction->snapshot);
+}
+
+int RunExtract(const Arguments& arguments) {
+  if (arguments.rest.size() != 1) return Complain("extract: expected one SOURCE");
+  Result<Extraction> extraction = Extract(arguments.rest[0], arguments.name);
+  if (!extraction) return Complain(extraction.error());
+  PrintProblems(extraction->problems);
+  if (arguments.output.empty()) {
+    Print(ShowSnapshot(extraction->snapshot));
+  } else {
+    Result<fs::path> file = SaveSnapshot(extraction->snapshot, arguments.output);
+    if (!file) return Complain(file.error());
+    Print(file->string() + "\n");
+  }
+  return extraction->problems.empty() ? kFine : kDifferent;
+}
+
+int RunDiff(const Arguments& arguments) {
+  if (arguments.rest.size() != 2) return Complain("diff: expected two snapshots");
+  if (arguments.json && arguments.markdown)
+    return Complain("diff: expected one of --json and --markdown, not both");
+  Result<Snapshot> a = Open(arguments, arguments.rest[0]);
+  if (!a) return Complain(a.error());
+  Result<Snapshot> b = Open(arguments, arguments.rest[1]);
+  if (!b) return Complain(b.error());
+  std::vector<Change> changes = Diff(*a, *b);
+  auto render = arguments.json ? RenderJson : arguments.markdown ? RenderMarkdown : RenderText;
+  Print(render(*a, *b, changes));
+  return AnyDangerous(changes) ? kDifferent : kFine;
+}
+
+int RunHeaders(const Arguments& arguments) {
+  if (arguments.rest.size() != 2) return Complain("headers: expected a SNAPSHOT and a DIR");
+  Result<Snapshot> snapshot = Open(arguments, arguments.rest[0]);
+  if (!snapshot) return Complain(snapshot.error());
+  Result<size_t> written = GenerateHeaders(*snapshot, arguments.rest[1]);
+  if (!written) return Complain(written.error());
+  Print(std::to_string(*written) + " headers in " + arguments.rest[1] + "\n");
+  return kFine;
+}
+
+int RunShow(const Arguments& arguments) {
+  if (arguments.rest.empty()) return Complain("show: expected a SNAPSHOT");
+  Result<Snapshot> snapshot = Open(arguments, arguments.rest[0]);
+  if (!snapshot) return Complain(snapshot.error());
+  if (arguments.rest.size() == 1) Print(ShowSnapshot(*snapshot));
+  for (size_t i = 1; i < arguments.rest.size(); ++i) {
+    const std::string& name = arguments.rest[i];
+    std::string text = ShowName(*snapshot, name, arguments.i386 ? Arch::kI386 : Arch::kX86_64);
+    if (text.empty()) {
+      std::string near;
+      for (const std::string& other : NearestNames(name, AllNames(*snapshot))) {
+        near += (near.empty() ? "; nearest: " : ", ") + other;
+      }
+      return Complain(snapshot->name() + " has no '" + name + "'" + near);
+    }
+    Print(text);
+  }
+  return kFine;
+}
+
+int RunHistory(const Arguments& arguments) {
+  std::vector<std::string> names = arguments.rest;
+  if (names.empty()) {
+    for (const std::string& name : InVersionOrder(ListSnapshots(arguments.reference))) {
+      if (name.starts_with("rdma-core-")) names.push_back(name);
+    }
+  }
+  if (names.size() < 2) return Complain("history: expected at least two snapshots");
+  std::vector<Snapshot> snapshots;
+  for (const std::string& name : names) {
+    Result<Snapshot> snapshot = Open(arguments, name);
+    if (!snapshot) return Complain(snapshot.error());
+    snapshots.push_back(std::move(*snapshot));
+  }
+  Print(RenderHistory(snapshots));
+  return kFine;
+}
+
+int RunList(const Arguments& arguments) {
+  if (!arguments.rest.empty()) return Complain("list: takes no argument");
+  std::vector<std::string> names = InVersionOrder(ListSnapshots(arguments.reference));
+  if (names.empty()) return Complain(arguments.reference.string() + ": has no snapshot");
+  for (const std::string& name : names) Print(name + "\n");
+  return kFine;
+}
+
+struct Command {
+  const char* name;
+  int (*run)(const Arguments&);
+};
+constexpr Command kCommands[] = {{"extract", RunExtract}, {"diff", RunDiff},
+                                 {"headers", RunHeaders}, {"show", RunShow},
+                                 {"history", RunHistory}, {"list", RunList}};
+
+int Main(std::vector<std::string> words) {
+  Arguments arguments;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    std::string* value =
+        word == "--reference" || word == "--name" || word == "-o" ? &arguments.name : nullptr;
+    if (word == "-o") value = &arguments.output;
+    std::string reference;
+    if (word == "--reference") value = &reference;
+    if (value) {
+      if (++i == words.size()) return Complain(word + ": expected a value after it");
+      *value = words[i];
+      if (word == "--reference") arguments.reference = reference;
+    } else if (word == "--json") {
+      arguments.json = true;
+    } else if (word == "--markdown") {
+      arguments.markdown = true;
+    } else if (word == "--i386") {
+      arguments.i386 = true;
+    } else if (word == "-h" || word == "--help") {
+      Print(kHelp);
+      return kFine;
+    } else if (word.starts_with('-')) {
+      return Complain("unknown option '" + word + "'; vabi-facts --help lists them");
+    } else {
+      arguments.rest.push_back(word);
+    }
+  }
+  if (arguments.rest.empty()) {
+    std::fputs(kHelp, stderr);
+    return kUsage;
+  }
+  std::string name = arguments.rest[0];
+  arguments.rest.erase(arguments.rest.begin());
+  std::vector<std::string> known;
+  for (const Command& command : kCommands) {
+    if (name == command.name) return command.run(arguments);
+    known.emplace_back(command.name);
+  }
+  std::string near;
+  for (const std::string& other : NearestNames(name, known))
+    near += (near.empty() ? "; nearest: " : ", ") + other;
+  return Complain("unknown command '" + name + "'" + near);
+}
+
+}  // namespace
+}  // namespace vabi::facts
+
+int main(int argc, char** argv) { return vabi::facts::Main({argv + 1, argv + argc}); }

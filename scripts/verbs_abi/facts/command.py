@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`verbs-abi facts …` builds vabi-facts when needed and runs it; that program does the work.
+
+Its exit status is ours: 0 fine, 1 a dangerous difference or a header that did not parse, 2 usage.
+"""
+
+import subprocess
+
+from verbs_abi import errors, paths
+from verbs_abi.setup import build
+
+PROGRAM = "vabi-facts"
+REFERENCE = paths.ROOT / "reference-headers"
+
+
+def run(words):
+    """Runs the program with these arguments; its exit status."""
+    folder = build.ensure(targets=(PROGRAM,))
+    program = folder / "harness" / "facts" / PROGRAM
+    return subprocess.run(
+        [str(program), "--reference", str(REFERENCE), *words],
+        stdin=subprocess.DEVNULL,
+        check=False,
+    ).returncode
+
+
+def _run(words):
+    def handler(arguments):
+        status = run(words(arguments))
+        # Ended by a signal: nothing that the program says of itself.
+        if status < 0:
+            raise errors.UserError(f"{PROGRAM} was ended by signal {-status}")
+        return status
+
+    return handler
+
+
+SOURCE_HELP = "a folder with headers, a kernel or rdma-core tree, a .deb, a .rpm, or git:PATH@REVISION"
+SNAPSHOT_HELP = "a name from `facts list`, or a SOURCE"
+
+
+def _extract(actions):
+    parser = actions.add_parser(
+        "extract", help="facts from headers", description="Facts from headers, into the -o folder."
+    )
+    parser.add_argument("source", metavar="SOURCE", help=SOURCE_HELP)
+    parser.add_argument("--name", help="name of the snapshot (default: from the source)")
+    parser.add_argument("-o", dest="output", metavar="DIR", help="where to write (default: show it)")
+
+    def words(arguments):
+        named = ["--name", arguments.name] if arguments.name else []
+        output = ["-o", arguments.output] if arguments.output else []
+        return ["extract", *named, *output, arguments.source]
+
+    parser.set_defaults(handler=_run(words))
+
+
+def _diff(actions):
+    parser = actions.add_parser(
+        "diff",
+        help="what changed between two snapshots",
+        description="Names every change with its class. Exit status 1 when one is dangerous.",
+    )
+    parser.add_argument("old", metavar="A", help=SNAPSHOT_HELP)
+    parser.add_argument("new", metavar="B", help=SNAPSHOT_HELP)
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="for programs")
+    form.add_argument("--markdown", action="store_true", help="for a page")
+
+    def words(arguments):
+        form = [f"--{name}" for name in ("json", "markdown") if getattr(arguments, name)]
+        return ["diff", *form, arguments.old, arguments.new]
+
+    parser.set_defaults(handler=_run(words))
+
+
+def _headers(actions):
+    parser = actions.add_parser(
+        "headers",
+        help="C headers from facts",
+        description="Writes C headers that declare what the snapshot says, below DIR/rdma.",
+    )
+    parser.add_argument("snapshot", metavar="SNAPSHOT", help=SNAPSHOT_HELP)
+    parser.add_argument("folder", metavar="DIR")
+    parser.set_defaults(handler=_run(lambda a: ["headers", a.snapshot, a.folder]))
+
+
+def _show(actions):
+    parser = actions.add_parser(
+        "show",
+        help="a snapshot, or structs, members, enums and constants of it",
+        description="Shows a snapshot, or what it says of a name: ib_uverbs_send_wr.wr.rdma.rkey",
+    )
+    parser.add_argument("snapshot", metavar="SNAPSHOT", help=SNAPSHOT_HELP)
+    parser.add_argument("names", metavar="NAME", nargs="*")
+    parser.add_argument("--i386", action="store_true", help="the 32-bit layout")
+
+    def words(arguments):
+        i386 = ["--i386"] if arguments.i386 else []
+        return ["show", *i386, arguments.snapshot, *arguments.names]
+
+    parser.set_defaults(handler=_run(words))
+
+
+def _history(actions):
+    parser = actions.add_parser(
+        "history",
+        help="the silent changes of all releases, as Markdown",
+        description="What changed from snapshot to snapshot (default: all rdma-core releases).",
+    )
+    parser.add_argument("snapshots", metavar="SNAPSHOT", nargs="*", help=SNAPSHOT_HELP)
+    parser.set_defaults(handler=_run(lambda a: ["history", *a.snapshots]))
+
+
+def _list(actions):
+    parser = actions.add_parser("list", help="the snapshots that there are")
+    parser.set_defaults(handler=_run(lambda _: ["list"]))
+
+
+# One function an action.
+ACTIONS = (_extract, _diff, _headers, _show, _history, _list)
+
+
+def register(subparsers):
+    """Adds `facts` to the command line."""
+    parser = subparsers.add_parser(
+        "facts",
+        help="ABI facts: extract, diff, headers",
+        description="ABI facts of kernels: from headers, compared, and back to headers.",
+    )
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for add in ACTIONS:
+        add(actions)

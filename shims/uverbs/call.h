@@ -24,7 +24,9 @@ class UdataIn {
 
   size_t length() const { return length_; }
   // ib_copy_from_udata(to, min(size, length)); the rest of `to` is zeroed. 0 or -EFAULT.
-  int Copy(void* to, size_t size) const;
+  int Copy(void* to, size_t size) const { return CopyAt(0, to, size); }
+  // The same from `offset` on.
+  int CopyAt(size_t offset, void* to, size_t size) const;
   // ib_is_udata_cleared(offset, length() - offset): 1 when all zero, 0 when not, -EFAULT.
   int TailIsZero(size_t offset) const;
 
@@ -41,8 +43,12 @@ class UdataOut {
   UdataOut(uint64_t address, size_t length) : address_(address), length_(length) {}
 
   size_t length() const { return length_; }
+  uint64_t address() const { return address_; }
   // ib_copy_to_udata(from, min(size, length)): never past the caller's buffer. 0 or -EFAULT.
-  int Copy(const void* from, size_t size) const;
+  int Copy(const void* from, size_t size) const { return CopyAt(0, from, size); }
+  int CopyAt(size_t offset, const void* from, size_t size) const;
+  // clear_user from `offset` to the end of the buffer. 0 or -EFAULT.
+  int ClearFrom(size_t offset) const;
 
  private:
   uint64_t address_ = 0;

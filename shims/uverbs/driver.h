@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "shims/file.h"
 #include "shims/uverbs/call.h"
 #include "shims/uverbs/ioctl_spec.h"
 #include "shims/uverbs/objects.h"
@@ -43,6 +44,13 @@ struct DeviceAttributes {
   uint32_t xrc_odp_caps = 0;
 };
 
+// struct ib_port_attr beyond what the world says of a port (PortImage).
+struct PortAttributes {
+  uint32_t bad_pkey_cntr = 0, qkey_viol_cntr = 0;
+  uint8_t max_vl_num = 0, subnet_timeout = 0, init_type_reply = 0;
+  bool grh_required = false;  // RDMA_CORE_CAP_IB_GRH_REQUIRED
+};
+
 // Answer to an mmap of the device node.
 struct MapReply {
   // One of: memory of the driver that the NIC also sees (a memfd and offset), or anonymous pages.
@@ -60,11 +68,17 @@ class Driver {
   virtual DriverId id() const = 0;
   // The operations that the newest modelled kernel's driver has; older kernels lack some, by data.
   // An operation that is not offered makes its commands "not served", with the kernel's errno for that.
+  // poll_cq, peek_cq, req_notify_cq, post_send, post_recv and post_srq_recv are offered only where the
+  // driver serves them to write() (ib_device.uverbs_cmd_mask); all other commands are in the mask of every
+  // driver that has the operation.
   virtual bool Offers(Op op) const = 0;
   // Private ioctl methods and objects (mlx5: DEVX, UAR …) and additions to generic methods.
   virtual std::span<const MethodSpec> PrivateMethods() const { return {}; }
 
   virtual void Describe(const Device& device, DeviceAttributes* out) const = 0;
+  virtual void DescribePort(const Device&, uint32_t /*port*/, PortAttributes*) const {}
+  // num_comp_vectors of the device.
+  virtual uint32_t CompVectors(const Device&) const { return 1; }
   // The private parts of QUERY_DEVICE (extended); -1 < length of call.in decides as in the kernel's driver.
   virtual int QueryDevice(Call& call, Device& device) = 0;
 
@@ -116,8 +130,22 @@ class Driver {
   virtual int CreateCounters(Call& call, Counters& counters) = 0;
   virtual int ReadCounters(Call& call, Counters& counters, std::span<uint64_t> values) = 0;
   virtual void DestroyCounters(Counters&) {}
-  virtual int AllocXrcd(Call& call, Xrcd& xrcd) = 0;
+  virtual int AllocXrcd(Call& call, XrcDomain& domain) = 0;
+  virtual void DeallocXrcd(XrcDomain&) {}
   virtual int AttachMcast(Call& call, Qp& qp, const uint8_t* gid, uint16_t lid, bool attach) = 0;
+  virtual int AdviseMr(Call& call, Pd& pd, uint32_t advice, uint32_t flags,
+                       std::span<const fabric::Sge> list) = 0;
+  virtual int RegDmabufMr(Call& call, Mr& mr, uint64_t offset, int fd) = 0;
+  virtual int PostRecv(Call& call, Qp& qp) = 0;
+  virtual int QuerySrq(Call& call, Srq& srq) = 0;  // refreshes max_wr, max_sge, srq_limit
+  // Attributes of the driver's own in DEVICE.QUERY_CONTEXT.
+  virtual int QueryContext(IoctlCall& call) = 0;
+  // In megabits a second, as IB_SPEED counts.
+  virtual int QueryPortSpeed(Call& call, uint32_t port, uint64_t* speed) = 0;
+  // A private object (ObjectType::kPrivate) goes: a command or the end of its file.
+  virtual int DestroyPrivate(Call&, Object&) { return 0; }
+  // Private descriptors (kFd with ObjectType::kPrivate): is this file of that kind?
+  virtual bool IsPrivateFile(uint16_t /*private_type*/, const File&) const { return false; }
 };
 
 // Every function of Driver answers Unmodelled; drivers derive from this and override what they have.
@@ -141,12 +169,22 @@ class DriverBase : public Driver {
   int CreateFlow(Call&, Flow&) override;
   int CreateCounters(Call&, Counters&) override;
   int ReadCounters(Call&, Counters&, std::span<uint64_t>) override;
-  int AllocXrcd(Call&, Xrcd&) override;
+  int AllocXrcd(Call&, XrcDomain&) override;
   int AttachMcast(Call&, Qp&, const uint8_t*, uint16_t, bool) override;
+  int AdviseMr(Call&, Pd&, uint32_t, uint32_t, std::span<const fabric::Sge>) override;
+  int RegDmabufMr(Call&, Mr&, uint64_t, int) override;
+  int PostRecv(Call&, Qp&) override;
+  int QuerySrq(Call&, Srq&) override;
+  int QueryContext(IoctlCall&) override;
+  int QueryPortSpeed(Call&, uint32_t, uint64_t*) override;
 };
 
-// One row a driver, in shims/uverbs/driver_table.cc: made once per device.
+using DriverFactory = std::unique_ptr<Driver> (*)();
+
+// One row a driver, in shims/uverbs/driver_table.cc: made once per device. Null: not linked in.
 std::unique_ptr<Driver> MakeDriver(DriverId id);
+// Unit tests put a driver of their own into the table; null: back to the table's.
+void SetDriverForTest(DriverId id, DriverFactory factory);
 
 }  // namespace vabi
 

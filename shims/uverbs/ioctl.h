@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "shims/file.h"
 #include "shims/uverbs/call.h"
 #include "shims/uverbs/ioctl_spec.h"
 
@@ -44,6 +45,15 @@ class IoctlCall : public Call {
   // kNew: the finished object takes the handle that the front end reserved, and lives when the handler
   // (and the copy of its answers) succeeds.
   void Created(ConstId attribute, std::unique_ptr<Object> object);
+  // kFd: the file behind it; kNew: puts the finished file there.
+  std::shared_ptr<File> GetFile(ConstId attribute) const;
+  void CreatedFile(ConstId attribute, std::shared_ptr<File> file);
+  // Bytes of an alloc_and_copy attribute, copied when it was processed.
+  std::span<const uint8_t> Bytes(ConstId attribute) const;
+  // uverbs_output_written: the handler has filled the buffer by itself.
+  int MarkWritten(ConstId attribute);
+  // Where the caller's buffer of a pointer attribute is; 0 when absent.
+  uint64_t UserAddress(ConstId attribute) const;
 
   struct State;
   State* state = nullptr;

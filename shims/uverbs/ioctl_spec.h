@@ -36,9 +36,9 @@ struct AttrSpec {
   bool mandatory = false;
   bool zero_trailing = false;   // a longer attribute is fine while its tail is zero
   bool alloc_and_copy = false;  // copied, and so faulted, when the attribute is processed
-  AttrSize min, max;         // pointer kinds: bytes; kIdrsArray: number of handles
+  AttrSize min = {}, max = {};  // pointer kinds: bytes; kIdrsArray: number of handles
   ObjectType object = ObjectType::kPd;
-  uint16_t private_type = 0; // with ObjectType::kPrivate
+  uint16_t private_type = 0; // with ObjectType::kPrivate: ConstId of the driver's object
   Access access = Access::kRead;
   std::span<const AttrSpec> variants = {};  // kEnumIn: by element number
 };
@@ -47,6 +47,7 @@ struct MethodSpec {
   MethodId id;
   Op needs;                  // the method exists only where the driver has this operation
   std::span<const AttrSpec> attributes;
+  // Null in Driver::PrivateMethods(): adds attributes to a generic method (ADD_UVERBS_ATTRIBUTES_SIMPLE).
   int (*handler)(IoctlCall&);
   bool has_udata = false;    // takes UVERBS_ATTR_UHW_IN and UHW_OUT
 };

@@ -23,6 +23,7 @@ enum class ObjectType : uint8_t {
   kPd, kMr, kMw, kCq, kQp, kSrq, kAh, kXrcd, kWq, kRwqIndTable, kFlow, kFlowAction, kCounters, kDm,
   kCompChannel, kAsyncEvent,
   kPrivate,  // a driver's own object type (UAR, DEVX object …): told apart by Object::private_type
+  kAny,      // attributes only: an object of whatever type (UVERBS_IDR_ANY_OBJECT)
   kCount
 };
 
@@ -38,12 +39,14 @@ struct Object {
   Object& operator=(const Object&) = delete;
 
   ObjectType type;
-  uint16_t private_type = 0;
+  uint16_t private_type = 0;  // kPrivate: ConstId of the driver's object (MLX5_IB_OBJECT_UAR)
   uint32_t handle = 0;
   uint64_t user_handle = 0;
   Device* device = nullptr;
   UverbsFile* file = nullptr;
   int users = 0;  // the kernel's usecnt: destroy answers EBUSY while > 0
+  Object* newer = nullptr;  // all objects of the file in the order of their creation; UverbsFile's
+  Object* older = nullptr;
   std::unique_ptr<DriverState> driver;
 };
 
@@ -55,17 +58,20 @@ struct Context {
 };
 
 struct Pd : Object {
-  Pd() : Object(ObjectType::kPd) {}
+  static constexpr ObjectType kType = ObjectType::kPd;
+  Pd() : Object(kType) {}
 };
 
 struct Dm : Object {
-  Dm() : Object(ObjectType::kDm) {}
+  static constexpr ObjectType kType = ObjectType::kDm;
+  Dm() : Object(kType) {}
   uint64_t length = 0;
   std::vector<uint8_t> bytes;
 };
 
 struct Mr : Object {
-  Mr() : Object(ObjectType::kMr) {}
+  static constexpr ObjectType kType = ObjectType::kMr;
+  Mr() : Object(kType) {}
   Pd* pd = nullptr;
   Dm* dm = nullptr;
   uint64_t start = 0;   // where the bytes are in this process
@@ -76,67 +82,99 @@ struct Mr : Object {
 };
 
 struct Mw : Object {
-  Mw() : Object(ObjectType::kMw) {}
+  static constexpr ObjectType kType = ObjectType::kMw;
+  Mw() : Object(kType) {}
   Pd* pd = nullptr;
   uint8_t mw_type = 0;
   uint32_t rkey = 0;
 };
 
 struct Cq : Object {
-  Cq() : Object(ObjectType::kCq) {}
+  static constexpr ObjectType kType = ObjectType::kCq;
+  Cq() : Object(kType) {}
   uint32_t cqe = 0;          // granted
   uint32_t comp_vector = 0;
   uint32_t flags = 0;
   std::shared_ptr<CompletionChannel> channel;
+  std::shared_ptr<AsyncEventFile> events;
   uint32_t comp_events_reported = 0;   // read from the channel, as destroy replies count
   uint32_t async_events_reported = 0;
 };
 
+// struct ib_xrcd: shared by all handles that name the same inode.
+struct XrcDomain {
+  Device* device = nullptr;
+  uint64_t inode = 0;  // 0: private to its handle
+  uint64_t inode_device = 0;
+  int handles = 0;     // ib_xrcd.usecnt as far as handles count
+  int users = 0;       // ib_xrcd.usecnt: target queue pairs and SRQs
+  std::unique_ptr<DriverState> driver;
+};
+
+// One handle of a domain. users: QPs and SRQs made through this handle (ib_uxrcd_object.refcnt).
 struct Xrcd : Object {
-  Xrcd() : Object(ObjectType::kXrcd) {}
-  uint64_t inode = 0;
+  static constexpr ObjectType kType = ObjectType::kXrcd;
+  Xrcd() : Object(kType) {}
+  std::shared_ptr<XrcDomain> domain;
 };
 
 struct Srq : Object {
-  Srq() : Object(ObjectType::kSrq) {}
+  static constexpr ObjectType kType = ObjectType::kSrq;
+  Srq() : Object(kType) {}
   Pd* pd = nullptr;
-  Xrcd* xrcd = nullptr;
+  Xrcd* xrcd = nullptr;  // the handle; the domain is xrcd->domain
   Cq* cq = nullptr;
   uint32_t srq_type = 0;
   uint32_t max_wr = 0, max_sge = 0, srq_limit = 0;
   uint32_t srqn = 0;
+  uint32_t max_num_tags = 0;
+  std::shared_ptr<AsyncEventFile> events;
   uint32_t events_reported = 0;
 };
 
 struct Ah : Object {
-  Ah() : Object(ObjectType::kAh) {}
+  static constexpr ObjectType kType = ObjectType::kAh;
+  Ah() : Object(kType) {}
   Pd* pd = nullptr;
   fabric::AddressVector address;
 };
 
 struct Wq : Object {
-  Wq() : Object(ObjectType::kWq) {}
+  static constexpr ObjectType kType = ObjectType::kWq;
+  Wq() : Object(kType) {}
   Pd* pd = nullptr;
   Cq* cq = nullptr;
   uint32_t wq_type = 0, max_wr = 0, max_sge = 0, wqn = 0;
   uint32_t create_flags = 0;
-  uint32_t state = 0;
+  uint32_t state = 0;  // enum ib_wq_state: 0 RESET, 1 RDY, 2 ERR
+  std::shared_ptr<AsyncEventFile> events;
   uint32_t events_reported = 0;
 };
 
 struct RwqIndTable : Object {
-  RwqIndTable() : Object(ObjectType::kRwqIndTable) {}
+  static constexpr ObjectType kType = ObjectType::kRwqIndTable;
+  RwqIndTable() : Object(kType) {}
   std::vector<Wq*> wqs;
   uint32_t number = 0;
 };
 
 struct Flow : Object {
-  Flow() : Object(ObjectType::kFlow) {}
+  static constexpr ObjectType kType = ObjectType::kFlow;
+  Flow() : Object(kType) {}
   struct Qp* qp = nullptr;
+  std::vector<Object*> resources;  // actions and counters that it uses
+  // struct ib_flow_attr and its specs, as the caller sent them (struct ib_uverbs_flow_attr …).
+  std::vector<uint8_t> attributes;
+};
+
+struct FlowAction : Object {
+  static constexpr ObjectType kType = ObjectType::kFlowAction;
+  FlowAction() : Object(kType) {}
 };
 
 struct Counters : Object {
-  Counters() : Object(ObjectType::kCounters) {}
+  static constexpr ObjectType kType = ObjectType::kCounters;
+  Counters() : Object(kType) {}
 };
 
 // enum ib_qp_state
@@ -159,22 +197,34 @@ struct QpCapabilities {
 };
 
 struct Qp : Object {
-  Qp() : Object(ObjectType::kQp) {}
+  static constexpr ObjectType kType = ObjectType::kQp;
+  Qp() : Object(kType) {}
   uint8_t qp_type = 0;  // enum ib_qp_type, as uverbs passes it
-  bool is_open = false;  // OPEN_QP's second reference to an XRC target
+  // XRC targets: this handle shares the queue pair `real`, which the driver knows; handles have no state.
+  std::shared_ptr<Qp> real;
+  Qp& Real() { return real ? *real : *this; }
+  int open_handles = 0;  // of a real XRC target
+  Xrcd* xrcd_handle = nullptr;
   QpState state = QpState::kReset;
   uint32_t qp_num = 0;
   Pd* pd = nullptr;
   Cq* send_cq = nullptr;
   Cq* recv_cq = nullptr;
   Srq* srq = nullptr;
-  Xrcd* xrcd = nullptr;
+  XrcDomain* xrcd = nullptr;
   RwqIndTable* ind_table = nullptr;
   uint32_t create_flags = 0;
   bool signal_all = false;
   QpCapabilities cap;
   QpAttributes attr;
+  uint32_t source_qpn = 0;
+  std::shared_ptr<AsyncEventFile> events;
   uint32_t events_reported = 0;
+  struct McastEntry {
+    uint8_t gid[16];
+    uint16_t lid;
+  };
+  std::vector<McastEntry> mcast;  // attached by user space through this handle
   // The NIC's side of the queue pair; made by the driver.
   fabric::Endpoint* endpoint = nullptr;
 };

@@ -2,9 +2,10 @@
 #ifndef VABI_SHIMS_UVERBS_UVERBS_FILE_H_
 #define VABI_SHIMS_UVERBS_UVERBS_FILE_H_
 
+#include <array>
 #include <memory>
 #include <mutex>
-#include <unordered_map>
+#include <vector>
 
 #include "shims/file.h"
 #include "shims/uverbs/call.h"
@@ -18,7 +19,8 @@ namespace vabi {
 
 class UverbsFile : public File, public std::enable_shared_from_this<UverbsFile> {
  public:
-  explicit UverbsFile(Device& device);
+  // `node`: index of the node in the world through which it was opened; -1 in unit tests.
+  explicit UverbsFile(Device& device, int node = -1);
   ~UverbsFile() override;
 
   ssize_t Write(const void* user, size_t size) override;
@@ -33,16 +35,26 @@ class UverbsFile : public File, public std::enable_shared_from_this<UverbsFile> 
   std::recursive_mutex& mutex() { return mutex_; }
   Context* context() const { return context_.get(); }
   void set_context(std::unique_ptr<Context> context) { context_ = std::move(context); }
+  // Tells open files apart for good (addresses are used again).
+  uint64_t serial() const { return serial_; }
+  // O_RDONLY, O_WRONLY or O_RDWR as opened.
+  void set_access_mode(int mode) { access_mode_ = mode; }
 
-  // Handles (idr_alloc from 0). Reserve, then Commit or Abandon.
-  uint32_t ReserveHandle();
-  void Abandon(uint32_t handle);
-  void Commit(uint32_t handle, std::unique_ptr<Object> object);
-  // The object with that handle, or null when there is none or it is of another type.
-  Object* Find(ObjectType type, uint32_t handle) const;
-  Object* FindAny(uint32_t handle) const;
+  // Handles: the lowest free number from 0, as xa_alloc and idr_alloc give them. Reserve, then Commit or
+  // Abandon. Numbers are one space for all types, or one for each (knob uverbs.handles).
+  uint32_t ReserveHandle(ObjectType type);
+  void Abandon(ObjectType type, uint32_t handle);
+  void Commit(std::unique_ptr<Object> object);  // object->handle was reserved
+  // The object with that handle, whatever its type; null: none.
+  Object* FindAny(ObjectType wanted, uint64_t handle) const;
+  // The same, or null when it is of another type.
+  Object* Find(ObjectType type, uint64_t handle) const;
   // Takes the object out and frees its handle.
-  std::unique_ptr<Object> Remove(uint32_t handle);
+  std::unique_ptr<Object> Remove(Object& object);
+  Object* newest() const { return newest_; }  // further ones by Object::older
+
+  void AddEventFile(std::weak_ptr<EventFile> file) { event_files_.push_back(std::move(file)); }
+  const std::vector<std::weak_ptr<EventFile>>& event_files() const { return event_files_; }
 
   // write() compares the credentials of opener and writer by identity (ib_safe_file_access).
   bool SameCredentials() const;
@@ -50,11 +62,26 @@ class UverbsFile : public File, public std::enable_shared_from_this<UverbsFile> 
   std::shared_ptr<AsyncEventFile> async_events;  // the default one
 
  private:
+  struct Slot {
+    bool used = false;
+    std::unique_ptr<Object> object;  // null while reserved
+  };
+  struct Space {
+    std::vector<Slot> slots;
+    uint32_t lowest_free = 0;
+  };
+  size_t SpaceOf(ObjectType type) const;
+
   Device& device_;
-  std::recursive_mutex mutex_;
+  int node_;
+  uint64_t serial_;
+  int access_mode_ = 2;
+  bool released_ = false;
+  mutable std::recursive_mutex mutex_;
   std::unique_ptr<Context> context_;
-  std::unordered_map<uint32_t, std::unique_ptr<Object>> objects_;
-  uint32_t next_handle_ = 0;
+  std::array<Space, static_cast<size_t>(ObjectType::kCount) + 1> spaces_;
+  Object* newest_ = nullptr;
+  std::vector<std::weak_ptr<EventFile>> event_files_;
   int opener_pid_;
   uint64_t opener_credentials_;
 };

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#ifndef VABI_SHIMS_UVERBS_CONTEXT_H_
+#define VABI_SHIMS_UVERBS_CONTEXT_H_
+
+#include "shims/uverbs/call.h"
+
+namespace vabi {
+
+// uverbs_cmd.c:ib_init_ucontext: the file's context, once.
+int InitContext(Call& call);
+
+// rdma_uattrs_has_raw_cap / capable(CAP_NET_RAW), for the user whom the world names.
+bool HasRawCapability(const World& world);
+
+}  // namespace vabi
+
+#endif  // VABI_SHIMS_UVERBS_CONTEXT_H_

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <array>
+
+#include "shims/uverbs/driver.h"
+
+namespace vabi {
+
+// The providers' factories. Weak: a unit test need not link every provider.
+[[gnu::weak]] std::unique_ptr<Driver> MakeMlx5Driver();
+[[gnu::weak]] std::unique_ptr<Driver> MakeRxeDriver();
+
+namespace {
+
+struct Row {
+  DriverId id;
+  DriverFactory make;
+};
+
+const Row kRows[] = {
+    {DriverId::mlx5, &MakeMlx5Driver},
+    {DriverId::rxe, &MakeRxeDriver},
+};
+
+std::array<DriverFactory, kCountOf<DriverId>> test_factories = {};
+
+}  // namespace
+
+std::unique_ptr<Driver> MakeDriver(DriverId id) {
+  if (const DriverFactory make = test_factories[Index(id)]) return make();
+  for (const Row& row : kRows) {
+    if (row.id == id && row.make != nullptr) return row.make();
+  }
+  return nullptr;
+}
+
+void SetDriverForTest(DriverId id, DriverFactory factory) { test_factories[Index(id)] = factory; }
+
+}  // namespace vabi

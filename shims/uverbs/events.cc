@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "shims/uverbs/events.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "shims/sys/sys.h"
+#include "shims/trace/trace.h"
+#include "shims/uverbs/uverbs_file.h"
+
+namespace vabi {
+namespace {
+
+// Two arrays, not one: their addresses tell the kinds of files apart (there is no RTTI here).
+constexpr char kCompletionName[] = "anon_inode:[infinibandevent]";
+char const kAsyncName[] = "anon_inode:[infinibandevent]";
+
+}  // namespace
+
+EventFile::EventFile(const UverbsFile* owner)
+    : owner_(owner->serial()), world_(&owner->world()) {}
+
+// uverbs_main.c:ib_uverbs_event_read
+ssize_t EventFile::Read(void* user, size_t size, bool nonblock) {
+  trace::Record record;
+  record.front_end = trace::FrontEnd::kRead;
+  std::strncpy(record.name, EventSize() == 8 ? "read:comp_event" : "read:async_event",
+               sizeof(record.name) - 1);
+  record.start_ns = trace::Enabled() ? sys::MonotonicNs() : 0;
+  ssize_t result;
+  for (;;) {
+    Event event;
+    {
+      std::lock_guard lock(mutex_);
+      if (!events_.empty()) {
+        if (EventSize() > size) {
+          record.rule = static_cast<int>(RuleId::event_read_short);
+          result = -EINVAL;
+          break;
+        }
+        event = events_.front();
+        events_.pop_front();
+        if (event.reported != nullptr) ++*event.reported;
+        Signal();
+      } else if (closed_) {
+        record.rule = static_cast<int>(RuleId::event_read_closed);
+        result = -EIO;
+        break;
+      } else {
+        event.object = nullptr;
+        result = 0;
+        if (nonblock) {
+          record.rule = static_cast<int>(RuleId::event_read_again);
+          result = -EAGAIN;
+          break;
+        }
+        goto wait;
+      }
+    }
+    // Taken from the queue even when it cannot be delivered.
+    result = sys::CopyToUser(reinterpret_cast<uint64_t>(user), event.bytes, EventSize()) == 0
+                 ? static_cast<ssize_t>(EventSize())
+                 : -EFAULT;
+    break;
+  wait:
+    const int answer = sys::Poll(backing_fd(), POLLIN, -1);
+    if (answer < 0) {
+      result = answer;
+      break;
+    }
+  }
+  if (trace::Enabled()) {
+    record.result = result;
+    trace::Write(record);
+  }
+  return result;
+}
+
+bool EventFile::StatAs(unsigned int*, uint64_t*) const { return false; }
+
+// uverbs_uobject_fd_release: the object behind the descriptor is destroyed.
+void EventFile::Release() { CloseQueue(true); }
+
+void EventFile::CloseQueue(bool drop_events) {
+  std::lock_guard lock(mutex_);
+  closed_ = true;
+  if (drop_events) events_.clear();
+  Signal();
+}
+
+void EventFile::Push(const Event& event) {
+  std::lock_guard lock(mutex_);
+  if (closed_) return;
+  events_.push_back(event);
+  Signal();
+}
+
+void EventFile::Forget(const void* object) {
+  std::lock_guard lock(mutex_);
+  events_.erase(std::remove_if(events_.begin(), events_.end(),
+                               [&](const Event& event) { return event.object == object; }),
+                events_.end());
+  Signal();
+}
+
+void EventFile::Signal() {
+  const bool wanted = closed_ || !events_.empty();
+  if (wanted == signalled_ || backing_fd() < 0) return;
+  uint64_t count = 1;
+  if (wanted) {
+    sys::Write(backing_fd(), &count, sizeof(count));
+  } else if (sys::Poll(backing_fd(), POLLIN, 0) == 1) {
+    sys::Read(backing_fd(), &count, sizeof(count));
+  }
+  signalled_ = wanted;
+}
+
+void CompletionChannel::Notify(Cq& cq) {
+  Event event = {};
+  std::memcpy(event.bytes, &cq.user_handle, sizeof(cq.user_handle));
+  event.reported = &cq.comp_events_reported;
+  event.object = &cq;
+  Push(event);
+}
+
+const char* CompletionChannel::Name() const { return kCompletionName; }
+
+std::shared_ptr<CompletionChannel> CompletionChannel::From(const std::shared_ptr<File>& file) {
+  if (!file || file->Name() != kCompletionName) return nullptr;
+  return std::static_pointer_cast<CompletionChannel>(file);
+}
+
+void AsyncEventFile::Report(uint64_t element, uint32_t event_type, uint32_t* reported,
+                            const void* object) {
+  Event event = {};
+  std::memcpy(event.bytes, &element, sizeof(element));
+  std::memcpy(event.bytes + 8, &event_type, sizeof(event_type));
+  event.reported = reported;
+  event.object = object;
+  Push(event);
+}
+
+const char* AsyncEventFile::Name() const { return kAsyncName; }
+
+std::shared_ptr<AsyncEventFile> AsyncEventFile::From(const std::shared_ptr<File>& file) {
+  if (!file || file->Name() != kAsyncName) return nullptr;
+  return std::static_pointer_cast<AsyncEventFile>(file);
+}
+
+int ReserveEventFd() { return sys::EventFd(0, EFD_CLOEXEC); }
+
+void InstallEventFile(int fd, std::shared_ptr<EventFile> file) {
+  file->set_backing_fd(fd);
+  FdTable::Install(fd, std::move(file));
+}
+
+int InstallEventFile(std::shared_ptr<EventFile> file) {
+  const int fd = ReserveEventFd();
+  if (fd >= 0) InstallEventFile(fd, std::move(file));
+  return fd;
+}
+
+}  // namespace vabi

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#ifndef VABI_SHIMS_UVERBS_QP_STATE_H_
+#define VABI_SHIMS_UVERBS_QP_STATE_H_
+
+#include <cstdint>
+
+#include "shims/uverbs/objects.h"
+
+// The queue pair state machine of the verbs layer (verbs.c:qp_state_table; unchanged from 4.4 to 7.3).
+
+namespace vabi {
+
+// enum ib_qp_attr_mask
+enum QpMask : uint32_t {
+  kQpState = 1 << 0,
+  kQpCurState = 1 << 1,
+  kQpEnSqdAsyncNotify = 1 << 2,
+  kQpAccessFlags = 1 << 3,
+  kQpPkeyIndex = 1 << 4,
+  kQpPort = 1 << 5,
+  kQpQkey = 1 << 6,
+  kQpAv = 1 << 7,
+  kQpPathMtu = 1 << 8,
+  kQpTimeout = 1 << 9,
+  kQpRetryCnt = 1 << 10,
+  kQpRnrRetry = 1 << 11,
+  kQpRqPsn = 1 << 12,
+  kQpMaxRdAtomic = 1 << 13,
+  kQpAltPath = 1 << 14,
+  kQpMinRnrTimer = 1 << 15,
+  kQpSqPsn = 1 << 16,
+  kQpMaxDestRdAtomic = 1 << 17,
+  kQpPathMigState = 1 << 18,
+  kQpCap = 1 << 19,
+  kQpDestQpn = 1 << 20,
+  kQpStandardBits = (1 << 21) - 1,
+  kQpRateLimit = 1 << 25,
+};
+
+// enum ib_qp_type, as uverbs passes it
+enum QpType : uint8_t {
+  kQptRc = 2,
+  kQptUc = 3,
+  kQptUd = 4,
+  kQptRawPacket = 8,
+  kQptXrcIni = 9,
+  kQptXrcTgt = 10,
+  kQptDriver = 0xff,
+};
+
+// verbs.c:ib_modify_qp_is_ok
+bool ModifyQpIsOk(QpState current, QpState next, uint8_t type, uint32_t mask);
+
+}  // namespace vabi
+
+#endif  // VABI_SHIMS_UVERBS_QP_STATE_H_

@@ -29,6 +29,8 @@ COMMON = ("-std=c++20", "-O1", "-g1", "-Wall", "-Wextra", "-Werror", "-static-li
 
 PROGRAMS = {
     "journey": Program(("harness/cells/journey",), ("-fno-exceptions", "-fno-rtti")),
+    "bench": Program(("bench/verbs", "harness/cells/journey/queue_pair.cc", "harness/cells/journey/step.cc"),
+                     ("-O2", "-fno-exceptions", "-fno-rtti")),
 }
 
 

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Benchmarks of whole processes, each beside its baseline in the same run."""

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is measured, and how: functions that return rows {name, value, unit, baseline, ratio, goal, met}."""
+
+import contextlib
+import ctypes.util
+import json
+import os
+import pathlib
+import subprocess
+import time
+
+from verbs_abi import userlands
+from verbs_abi.cells import ids, programs, worlds
+
+KERNEL = "debian-6.1.192"
+ROUNDS = 5
+CALLS = {"OpenClose": "open_close", "Stat": "stat", "Read": "read", "Ioctl": "ioctl"}
+
+
+def row(name, value, unit, baseline=None, goal=None, met=None):
+    """One result; the ratio follows."""
+    ratio = value / baseline if baseline else None
+    return {"name": name, "value": round(value, 3), "unit": unit,
+            "baseline": None if baseline is None else round(baseline, 3),
+            "ratio": None if ratio is None else round(ratio, 3), "goal": goal, "met": met}
+
+
+class Bench:
+    """What the measurements share."""
+
+    def __init__(self, build, compiler):
+        self.build = build
+        self.compiler = compiler
+        self.userland = userlands.get()
+        self.shim = worlds.shim(build)
+
+    @contextlib.contextmanager
+    def world(self, provider, overlays=()):
+        cell = ids.Cell(self.userland.name, KERNEL, (ids.Device.parse(provider),), tuple(overlays))
+        with worlds.run_folder() as folder:
+            yield self.compiler.compile(cell, folder)[0]
+
+    def env(self, world):
+        """Of a program of the machine (not the userland's) with the shim in a world."""
+        return {**os.environ, "LD_PRELOAD": str(self.shim), "VERBS_ABI_WORLD": world}
+
+
+def _calls(program, env, seconds="0.05"):
+    text = subprocess.run([program, "--benchmark_format=json", f"--benchmark_min_time={seconds}"], env=env, text=True,
+                          capture_output=True, check=True, timeout=120).stdout
+    return {CALLS[entry["name"]]: entry["real_time"] for entry in json.loads(text)["benchmarks"]}
+
+
+def _merge(best, found):
+    for name, value in found.items():
+        best[name] = min(best.get(name, value), value)
+
+
+def interpose(bench):
+    """libc calls bare, under the shim, and (for the record) under umockdev's preload."""
+    program = str(bench.build / "bench/vabi-bench-calls")
+    other = ctypes.util.find_library("umockdev-preload")
+    best = {"bare": {}, "shim": {}, "umockdev": {}}
+    with bench.world("mlx5") as world:
+        for _ in range(2 * ROUNDS):
+            _merge(best["bare"], _calls(program, os.environ))
+            _merge(best["shim"], _calls(program, bench.env(world)))
+            if other:
+                _merge(best["umockdev"], _calls(program, {**os.environ, "LD_PRELOAD": other}))
+    for name in CALLS.values():
+        value, bare = best["shim"][name], best["bare"][name]
+        yield row(f"interpose.{name}", value, "ns", bare, "<= 1.10 x", value <= 1.10 * bare)
+        if other:
+            yield row(f"interpose.{name}.umockdev", best["umockdev"][name], "ns", bare)
+
+
+def _seconds(argv, env, rounds):
+    best = None
+    for _ in range(rounds):
+        start = time.perf_counter()
+        subprocess.run(argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, timeout=60)
+        spent = time.perf_counter() - start
+        best = spent if best is None else min(best, spent)
+    return best
+
+
+def devinfo(bench):
+    """A whole ibv_devinfo cell against the same binary with no shim and no device."""
+    with bench.world("mlx5") as world:
+        bare = bench.userland.command(["ibv_devinfo", "-v"], None)
+        argv, env = bench.userland.command(["ibv_devinfo", "-v"], bench.shim)
+        env = worlds.environment(world, env)
+        values = [(_seconds(*bare, 4), _seconds(argv, env, 4)) for _ in range(ROUNDS)]
+    baseline, value = min(pair[0] for pair in values) * 1e3, min(pair[1] for pair in values) * 1e3
+    yield row("cell.devinfo", value, "ms", baseline, "<= 2 x", value <= 2 * baseline)
+
+
+def _last_object(text):
+    return json.loads(text.strip().splitlines()[-1])
+
+
+def verbs(bench):
+    """Costs through the real library: one ioctl, and messages a second."""
+    program = str(programs.build("bench", bench.userland))
+    goals = {"mlx5": 500_000, "rxe": 300_000}
+    for provider, goal in goals.items():
+        best = None
+        with bench.world(provider) as world:
+            argv, env = bench.userland.command([program], bench.shim)
+            for _ in range(3):
+                done = subprocess.run(argv, env=worlds.environment(world, env), text=True, capture_output=True,
+                                      check=False, timeout=180)
+                if done.returncode:
+                    raise RuntimeError(f"bench program on {provider}: exit {done.returncode}\n{done.stdout[-2000:]}"
+                                       f"{done.stderr[-2000:]}")
+                found = _last_object(done.stdout)
+                if best is None:
+                    best = found
+                best = {"query_device_ns": min(best["query_device_ns"], found["query_device_ns"]),
+                        "send64_per_s": max(best["send64_per_s"], found["send64_per_s"]),
+                        "post_poll_ns": min(best["post_poll_ns"], found["post_poll_ns"])}
+        if provider == "mlx5":
+            nanoseconds = best["query_device_ns"]
+            bare = _calls(str(bench.build / "bench/vabi-bench-calls"), os.environ)["ioctl"]
+            yield row("uverbs.query_device.ioctl", nanoseconds / 1e3, "us", bare / 1e3, "< 2 us",
+                      0 < nanoseconds < 2000)
+        yield row(f"{provider}.send64.loopback", best["send64_per_s"], "1/s", 1e9 / best["post_poll_ns"],
+                  f">= {goal}/s", best["send64_per_s"] >= goal)
+
+
+def world_load(bench):
+    """What a process pays for its world at start: with the shim and a world, less with the shim alone."""
+    program = bench.build / "shims/libc/vabi-bench-load"
+    if not pathlib.Path(program).exists():
+        return
+    with bench.world("mlx5") as world:
+        text = subprocess.run([str(program), world], text=True, capture_output=True, check=True, timeout=60).stdout
+    value = float(json.loads(text)["us"])
+    yield row("world.load", value, "us", None, "< 100 us", value < 100)
+
+
+def quick_plan(bench):
+    """The quick plan, as a user runs it."""
+    with worlds.run_folder() as folder:
+        start = time.perf_counter()
+        done = subprocess.run([str(programs.paths.LAUNCHER), "run", "--out", str(folder / "out")], text=True,
+                              capture_output=True, check=False, timeout=600)
+        spent = time.perf_counter() - start
+        results = json.loads((folder / "out/results.json").read_text())
+    del done, bench
+    summary = results["summary"]
+    good = (spent < 60 and summary["cells"] >= 250 and summary["distinct_traces"] >= 120
+            and summary["unmodelled"] == 0)
+    yield row("plan.quick", spent, "s", 60, "< 60 s", good)
+    yield row("plan.quick.cells", summary["cells"], "cells", None, ">= 250", summary["cells"] >= 250)
+    yield row("plan.quick.distinct_traces", summary["distinct_traces"], "traces", None, ">= 120",
+              summary["distinct_traces"] >= 120)
+    yield row("plan.quick.unmodelled", summary["unmodelled"], "cells", None, "0", summary["unmodelled"] == 0)
+
+
+MEASURES = {"interpose": interpose, "cell.devinfo": devinfo, "verbs": verbs, "world.load": world_load,
+            "plan.quick": quick_plan}

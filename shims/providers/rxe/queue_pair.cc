@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "shims/providers/rxe/queue_pair.h"
+
+#include <algorithm>
+
+#include "shims/fabric/window.h"
+#include "shims/providers/rxe/shared_receive_queue.h"
+#include "shims/trace/trace.h"
+#include "shims/uverbs/events.h"
+#include "shims/uverbs/qp_state.h"
+
+namespace vabi::rxe {
+namespace {
+
+using fabric::EndpointState;
+using fabric::Opcode;
+using fabric::Outcome;
+using fabric::Service;
+using fabric::Status;
+
+// rxe_verbs.h: enum wqe_state, which rxe leaves in the program's slots
+enum SlotState : uint32_t { kPosted, kProcessing, kPending, kDone, kError };
+
+// enum ib_event_type
+constexpr uint32_t kEventAccess = 3, kEventDrained = 5, kEventSrqLimit = 15, kEventLastWqe = 16;
+
+// enum ib_wc_flags, ib_verbs.h. WITH_INVALIDATE is 4 here, which libibverbs calls IP_CSUM_OK.
+constexpr uint32_t kWcGrh = 1, kWcWithImm = 2, kWcWithInvalidate = 4;
+constexpr uint32_t kWcRecv = 128, kWcRecvRdmaWithImm = 129;
+
+Service ServiceOf(uint8_t type) {
+  switch (type) {
+    case kQptRc: return Service::kRc;
+    case kQptUc: return Service::kUc;
+    default: return Service::kUd;
+  }
+}
+
+}  // namespace
+
+QueuePair::QueuePair(RxeDevice& device, Qp& object) : rxe(device), qp(object) {
+  service = ServiceOf(object.qp_type);
+  this->device = device.number;
+  pd = NumberOf(object.pd);
+  mtu = object.qp_type == kQptUd ? device.port_mtu : 256;  // rxe_qp_init_misc: path_mtu 1
+  has_srq = object.srq != nullptr;
+  wording = &device.wording;
+  checks_psn = true;
+  max_rd_atomic = max_dest_rd_atomic = 0;
+  timeout = 0;
+  rnr_retry = retry_count = 0;
+  min_rnr_timer = 0;
+}
+
+QueuePair::~QueuePair() { StopWaiting(); }
+
+// rxe_resp.c: rxe_get_recv_wqe, get_srq_wqe
+bool QueuePair::PopReceive(fabric::RecvRequest* out) {
+  if (!has_srq) {
+    if (receive.Empty()) return false;
+    const uint8_t* slot = receive.Slot(receive.Consumer());
+    if (!ReadReceive(rxe.layout, slot, receive.element(), max_receive_sge, out)) {
+      out->sge_count = kMalformed;
+    } else {
+      receive.AdvanceConsumer();
+    }
+    return true;
+  }
+  Srq& srq = *qp.srq;
+  SharedReceiveQueue& shared = SharedReceiveQueue::Of(srq);
+  if (shared.queue.Empty()) return false;
+  const uint8_t* slot = shared.queue.Slot(shared.queue.Consumer());
+  if (!ReadReceive(rxe.layout, slot, shared.queue.element(), shared.max_sge, out)) {
+    out->sge_count = kMalformed;
+    return true;
+  }
+  shared.queue.AdvanceConsumer();
+  if (shared.limit != 0 && shared.queue.Count() < shared.limit) {
+    shared.limit = 0;
+    if (srq.events) srq.events->Report(srq.user_handle, kEventSrqLimit, &srq.events_reported, &srq);
+  }
+  return true;
+}
+
+void QueuePair::ReturnReceive(const fabric::RecvRequest&) {
+  if (!has_srq) receive.RetreatConsumer();
+}
+
+// rxe_resp.c: do_complete
+void QueuePair::CompleteReceive(const fabric::RecvRequest& request, const fabric::Completion& from) {
+  WorkCompletion completion;
+  completion.wr_id = request.wr_id;
+  completion.status = static_cast<uint32_t>(from.status);
+  completion.qpn = qpn;
+  if (from.status == Status::kSuccess) {
+    completion.opcode = from.opcode == Opcode::kWriteImm ? kWcRecvRdmaWithImm : kWcRecv;
+    completion.byte_length = from.byte_length;
+    completion.flags = kWcGrh;
+    if (from.has_immediate) completion.flags |= kWcWithImm;
+    if (from.has_invalidate) completion.flags |= kWcWithInvalidate;
+    completion.immediate = from.immediate;
+    completion.source_qpn = from.source_qpn;
+    completion.port = port;
+  }
+  const bool posted = CompletionQueue::Of(*qp.recv_cq)
+                          .Post(rxe.layout, rxe.entry_size, completion, from.solicited);
+  // RESPST_ERR_CQ_OVERFLOW, class G
+  if (!posted && state != EndpointState::kErr) {
+    state = EndpointState::kErr;
+    EnterError();
+  }
+}
+
+void QueuePair::Report(fabric::Event event) {
+  if (event == fabric::Event::kAccessError && rxe.access_event && service == Service::kRc) {
+    ReportEvent(kEventAccess);
+  }
+}
+
+void QueuePair::ReportEvent(uint32_t type) {
+  if (qp.events) qp.events->Report(qp.user_handle, type, &qp.events_reported, &qp);
+}
+
+// rxe_qp_error, and what its tasks then do
+void QueuePair::EnterError() {
+  state = EndpointState::kErr;
+  qp.state = QpState::kErr;
+  FlushReceive();
+  FlushSend();
+}
+
+// rxe_comp.c: flush_send_queue
+void QueuePair::FlushSend() {
+  StopWaiting();
+  bool tell = true;
+  while (!send.Empty()) {
+    if (tell) {
+      WorkCompletion completion;
+      completion.wr_id = Load<uint64_t>(send.Slot(send.Consumer()), rxe.layout.wr_id);
+      completion.status = static_cast<uint32_t>(Status::kFlushed);
+      completion.qpn = qpn;
+      tell = CompletionQueue::Of(*qp.send_cq).Post(rxe.layout, rxe.entry_size, completion, false);
+    }
+    send.AdvanceConsumer();
+  }
+}
+
+// rxe_resp.c: flush_recv_queue
+void QueuePair::FlushReceive() {
+  if (has_srq) {
+    if (rxe.last_wqe_event) ReportEvent(kEventLastWqe);
+    return;
+  }
+  bool tell = true;
+  while (!receive.Empty()) {
+    if (tell) {
+      WorkCompletion completion;
+      completion.wr_id = Load<uint64_t>(receive.Slot(receive.Consumer()), rxe.layout.recv_wr_id);
+      completion.status = static_cast<uint32_t>(Status::kFlushed);
+      completion.qpn = qpn;
+      tell = CompletionQueue::Of(*qp.recv_cq).Post(rxe.layout, rxe.entry_size, completion, false);
+    }
+    receive.AdvanceConsumer();
+  }
+}
+
+// rxe_qp_reset: what is queued goes without a word
+void QueuePair::Reset() {
+  StopWaiting();
+  draining_ = false;
+  while (!send.Empty()) send.AdvanceConsumer();
+  send.ZeroElements();
+  if (!has_srq) {
+    while (!receive.Empty()) receive.AdvanceConsumer();
+    receive.ZeroElements();
+  }
+}
+
+void QueuePair::SetState(QpState next) {
+  state = static_cast<EndpointState>(next);
+  switch (next) {
+    case QpState::kReset: return Reset();
+    case QpState::kErr: return EnterError();
+    case QpState::kSqd:
+      draining_ = true;
+      return CheckDrained();
+    default:
+      draining_ = false;
+      return;
+  }
+}
+
+// rxe_req.c: req_check_sq_drain_done. Since 6.6 it looks at the slot at the head even when the queue is
+// empty; there stands what the slot's last use has left.
+void QueuePair::CheckDrained() {
+  if (state != EndpointState::kSqd || !draining_ || waits_) return;
+  if (rxe.drain_by_slot || !send.Empty()) {
+    if (Load<uint32_t>(send.Slot(send.Consumer()), rxe.layout.state) != kPosted) return;
+  }
+  draining_ = false;
+  ReportEvent(kEventDrained);
+}
+
+void QueuePair::StopWaiting() {
+  waits_ = false;
+  attempt_ = 0;
+  std::erase(rxe.waiting, this);
+}
+
+void QueuePair::Drive() {
+  // As many as the queue holds: a program that posts meanwhile rings again.
+  for (uint32_t turns = send.mask() + 1; turns > 0; --turns) {
+    if (state == EndpointState::kErr) return FlushSend();
+    if (state < EndpointState::kRts) return;
+    CheckDrained();
+    if (send.Empty()) return;
+    uint8_t* slot = send.Slot(send.Consumer());
+    if (state == EndpointState::kSqd && !waits_) return;
+    if (!Carry(slot)) return;
+  }
+}
+
+bool QueuePair::Carry(uint8_t* slot) {
+  const Operation* operation = FindOperation(Load<uint32_t>(slot, rxe.layout.opcode), rxe.user_numbers);
+  if (operation == nullptr) {
+    const auto number = Load<uint32_t>(slot, rxe.layout.opcode);
+    if (rxe.user_numbers && (number == 14 || number == 15)) {
+      trace::Event("unmodelled", "rxe: FLUSH and ATOMIC_WRITE work requests");
+    }
+    FailHead(slot, nullptr, rxe.wording.local_key);
+    return true;
+  }
+  fabric::SendRequest request;
+  if (!ReadSend(rxe.layout, *operation, slot, send.element(), max_send_sge, &request)) {
+    FailHead(slot, operation, Status::kLocalQpOperation);
+    return true;
+  }
+  if (operation->is_local) {
+    const Status status = LocalOperation(*operation, slot);
+    if (status != Status::kSuccess) {
+      FailHead(slot, operation, status);
+    } else {
+      Complete(slot, operation, status, 0, kDone);
+    }
+    return true;
+  }
+  if (service == Service::kUd) {
+    const Status status = Address(slot, &request);
+    if (status != Status::kSuccess) {
+      FailHead(slot, operation, status);
+      return true;
+    }
+  }
+  fabric::Completion completion;
+  if (fabric::Execute(*this, request, attempt_, &completion) == Outcome::kRetry) {
+    if (!waits_) Store<uint32_t>(slot, rxe.layout.state, kPending);
+    if (!waits_ && retry_at_ns != 0) rxe.waiting.push_back(this);
+    waits_ = true;
+    ++attempt_;
+    return false;
+  }
+  StopWaiting();
+  if (completion.status != Status::kSuccess) {
+    FailHead(slot, operation, completion.status);
+  } else {
+    Complete(slot, operation, completion.status, completion.byte_length,
+             service == Service::kRc ? kPending : kDone);
+  }
+  return true;
+}
+
+// rxe_req.c: rxe_do_local_ops
+Status QueuePair::LocalOperation(const Operation& operation, const uint8_t* slot) {
+  if (operation.opcode == Opcode::kBindMw) {
+    if (rxe.layout.window_window < 0 || service == Service::kUd) return rxe.wording.local_key;
+    return fabric::BindWindow(*this, ReadBind(rxe.layout, slot)) ? Status::kSuccess : Status::kMwBind;
+  }
+  if (service != Service::kRc) return rxe.wording.local_key;
+  if (rxe.layout.window_window < 0) {
+    trace::Event("unmodelled", "rxe: LOCAL_INV before there were memory windows");
+    return Status::kMwBind;
+  }
+  const auto key = Load<uint32_t>(slot, rxe.layout.invalidate_rkey);
+  return fabric::Invalidate(*this, key) ? Status::kSuccess : Status::kLocalQpOperation;
+}
+
+// rxe_av.c: rxe_get_av
+Status QueuePair::Address(const uint8_t* slot, fabric::SendRequest* request) const {
+  request->remote_qpn = Load<uint32_t>(slot, rxe.layout.remote_qpn);
+  request->remote_qkey = Load<uint32_t>(slot, rxe.layout.remote_qkey);
+  const uint32_t ah_num =
+      rxe.layout.ah_num < 0 ? 0 : Load<uint32_t>(slot, static_cast<uint32_t>(rxe.layout.ah_num));
+  if (ah_num == 0) {
+    request->address = ReadAddress(rxe.layout, slot);
+    return Status::kSuccess;
+  }
+  const auto found = rxe.address_handles.find(ah_num);
+  if (found == rxe.address_handles.end() || NumberOf(found->second->pd) != pd) return Status::kLocalQpOperation;
+  request->address = found->second->address;
+  return Status::kSuccess;
+}
+
+// rxe_comp.c: do_complete, make_send_cqe
+void QueuePair::Complete(uint8_t* slot, const Operation* operation, Status status, uint32_t byte_length,
+                         uint32_t slot_state) {
+  Store<uint32_t>(slot, rxe.layout.status, static_cast<uint32_t>(status));
+  Store<uint32_t>(slot, rxe.layout.state, slot_state);
+  const bool asked = (Load<uint32_t>(slot, rxe.layout.send_flags) & kSignaled) != 0;
+  WorkCompletion completion;
+  completion.wr_id = Load<uint64_t>(slot, rxe.layout.wr_id);
+  send.AdvanceConsumer();
+  if (!asked && !qp.signal_all && status == Status::kSuccess) return;
+  completion.status = static_cast<uint32_t>(status);
+  completion.qpn = qpn;
+  if (status == Status::kSuccess) {
+    completion.opcode = operation->wc_opcode;
+    completion.flags = operation->has_immediate ? kWcWithImm : 0;
+    completion.byte_length = byte_length;
+  }
+  CompletionQueue::Of(*qp.send_cq).Post(rxe.layout, rxe.entry_size, completion, false);
+}
+
+void QueuePair::FailHead(uint8_t* slot, const Operation* operation, Status status) {
+  StopWaiting();
+  Complete(slot, operation, status, 0, kError);
+  EnterError();
+}
+
+}  // namespace vabi::rxe

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "shims/providers/rxe/work_request.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+namespace vabi::rxe {
+namespace {
+
+using fabric::Opcode;
+
+constexpr Operation kNone = {Opcode::kNop, 0, false, false, false};
+
+constexpr Operation kWrite = {Opcode::kWrite, 1, true, false, false};
+constexpr Operation kWriteImm = {Opcode::kWriteImm, 1, true, false, true};
+constexpr Operation kSend = {Opcode::kSend, 0, true, false, false};
+constexpr Operation kSendImm = {Opcode::kSendImm, 0, true, false, true};
+constexpr Operation kRead = {Opcode::kRead, 2, false, false, false};
+constexpr Operation kCompareSwap = {Opcode::kCompareSwap, 3, false, false, false};
+constexpr Operation kFetchAdd = {Opcode::kFetchAdd, 4, false, false, false};
+constexpr Operation kBindMw = {Opcode::kBindMw, 5, false, true, false};
+constexpr Operation kLocalInv = {Opcode::kLocalInvalidate, 6, false, true, false};
+constexpr Operation kSendInv = {Opcode::kSendInvalidate, 0, true, false, false};
+
+// enum ib_uverbs_wr_opcode. READ_WITH_INV (11) is in rxe's table, but next_opcode_rc does not know it.
+constexpr Operation kByUserNumber[] = {kWrite,   kWriteImm, kSend,     kSendImm, kRead, kCompareSwap,
+                                       kFetchAdd, kLocalInv, kBindMw,  kSendInv};
+// enum ib_wr_opcode up to 4.17 (ib_verbs.h): 7 was LSO, 9 READ_WITH_INV.
+constexpr Operation kByKernelNumber[] = {kWrite,   kWriteImm, kSend, kSendImm, kRead,    kCompareSwap,
+                                         kFetchAdd, kNone,    kSendInv, kNone, kLocalInv};
+
+void ReadSges(const Layout& layout, const uint8_t* from, uint32_t count, fabric::Sge* to) {
+  for (uint32_t i = 0; i < count; ++i, from += layout.sge_size) {
+    to[i].address = Load<uint64_t>(from, layout.sge_address);
+    to[i].length = Load<uint32_t>(from, layout.sge_length);
+    to[i].lkey = Load<uint32_t>(from, layout.sge_lkey);
+  }
+}
+
+bool Fits(const Layout& layout, uint64_t start, uint32_t count, uint32_t max_sge, uint64_t slot_size) {
+  return count <= max_sge && count <= fabric::kMaxSge && start + count * layout.sge_size <= slot_size;
+}
+
+// dma.length says how much there is; elements beyond it are not reached.
+void CutTo(uint64_t length, fabric::SendRequest* request) {
+  for (uint32_t i = 0; i < request->sge_count; ++i) {
+    fabric::Sge& sge = request->sges[i];
+    if (sge.length > length) sge.length = static_cast<uint32_t>(length);
+    length -= sge.length;
+  }
+}
+
+}  // namespace
+
+const Operation* FindOperation(uint32_t number, bool numbering) {
+  const Operation* found = nullptr;
+  if (numbering) {
+    if (number < std::size(kByUserNumber)) found = &kByUserNumber[number];
+  } else if (number < std::size(kByKernelNumber)) {
+    found = &kByKernelNumber[number];
+  }
+  return found == nullptr || found->opcode == Opcode::kNop ? nullptr : found;
+}
+
+bool ReadSend(const Layout& layout, const Operation& operation, const uint8_t* slot, uint64_t slot_size,
+              uint32_t max_sge, fabric::SendRequest* request) {
+  const auto flags = Load<uint32_t>(slot, layout.send_flags);
+  request->opcode = operation.opcode;
+  request->wr_id = Load<uint64_t>(slot, layout.wr_id);
+  request->signaled = (flags & kSignaled) != 0;
+  request->solicited = (flags & kSolicited) != 0;
+  request->immediate = Load<uint32_t>(slot, layout.immediate);
+  request->invalidate_rkey = Load<uint32_t>(slot, layout.invalidate_rkey);
+  if (operation.is_local) return true;
+  const auto length = Load<uint32_t>(slot, layout.send_length);
+  const auto count = Load<uint32_t>(slot, layout.send_count);
+  if (operation.opcode == Opcode::kCompareSwap || operation.opcode == Opcode::kFetchAdd) {
+    request->remote_address = Load<uint64_t>(slot, layout.atomic_address);
+    request->compare_add = Load<uint64_t>(slot, layout.atomic_compare_add);
+    request->swap = Load<uint64_t>(slot, layout.atomic_swap);
+    request->rkey = Load<uint32_t>(slot, layout.atomic_rkey);
+  } else {
+    request->remote_address = Load<uint64_t>(slot, layout.remote_address);
+    request->rkey = Load<uint32_t>(slot, layout.rkey);
+  }
+  if (operation.has_payload && (flags & kInline) != 0) {
+    if (length > slot_size - layout.inline_data) return false;
+    request->inline_data = slot + layout.inline_data;
+    request->inline_length = length;
+    return true;
+  }
+  if (!Fits(layout, layout.send_sges, count, max_sge, slot_size)) return false;
+  request->sge_count = count;
+  ReadSges(layout, slot + layout.send_sges, count, request->sges);
+  CutTo(length, request);
+  return true;
+}
+
+fabric::AddressVector ReadAddress(const Layout& layout, const uint8_t* slot) {
+  const uint8_t* av = slot + layout.av;
+  fabric::AddressVector address;
+  address.is_global = 1;
+  address.port_num = Load<uint8_t>(av, layout.av_port);
+  std::memcpy(address.dgid, av + layout.av_dgid, sizeof(address.dgid));
+  if (layout.has_dmac) std::memcpy(address.dmac, av + layout.av_dmac, sizeof(address.dmac));
+  address.flow_label = Load<uint32_t>(av, layout.av_flow_label);
+  address.sgid_index = Load<uint8_t>(av, layout.av_sgid_index);
+  address.hop_limit = Load<uint8_t>(av, layout.av_hop_limit);
+  address.traffic_class = Load<uint8_t>(av, layout.av_traffic_class);
+  return address;
+}
+
+fabric::Bind ReadBind(const Layout& layout, const uint8_t* slot) {
+  const auto at = [](int32_t offset) { return static_cast<uint32_t>(offset); };
+  fabric::Bind bind = {};
+  bind.window = Load<uint32_t>(slot, at(layout.window_window));
+  bind.key = Load<uint32_t>(slot, at(layout.window_key));
+  bind.region = Load<uint32_t>(slot, at(layout.window_region));
+  bind.address = Load<uint64_t>(slot, at(layout.window_address));
+  bind.length = Load<uint64_t>(slot, at(layout.window_length));
+  bind.access = Load<uint32_t>(slot, at(layout.window_access));
+  return bind;
+}
+
+bool ReadReceive(const Layout& layout, const uint8_t* slot, uint64_t slot_size, uint32_t max_sge,
+                 fabric::RecvRequest* request) {
+  request->wr_id = Load<uint64_t>(slot, layout.recv_wr_id);
+  const auto count = Load<uint32_t>(slot, layout.recv_count);
+  if (!Fits(layout, layout.recv_sges, count, max_sge, slot_size)) return false;
+  request->sge_count = count;
+  ReadSges(layout, slot + layout.recv_sges, count, request->sges);
+  return true;
+}
+
+}  // namespace vabi::rxe

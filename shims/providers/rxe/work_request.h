@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#ifndef VABI_SHIMS_PROVIDERS_RXE_WORK_REQUEST_H_
+#define VABI_SHIMS_PROVIDERS_RXE_WORK_REQUEST_H_
+
+#include <cstdint>
+
+#include "shims/fabric/fabric.h"
+#include "shims/fabric/window.h"
+#include "shims/providers/rxe/layout.h"
+
+// Work requests as they stand in rxe's queues.
+
+namespace vabi::rxe {
+
+// What a work request's number means (rxe_opcode.c: rxe_wr_opcode_info), and the number in its completion.
+struct Operation {
+  fabric::Opcode opcode;
+  uint8_t wc_opcode;     // enum ib_uverbs_wc_opcode
+  bool has_payload;      // sends and writes: may be inline
+  bool is_local;
+  bool has_immediate;
+};
+
+// Null: rxe has no such operation. `numbering`: knob rxe.wr_numbers.
+const Operation* FindOperation(uint32_t number, bool numbering);
+
+enum SendFlag : uint32_t { kFence = 1, kSignaled = 2, kSolicited = 4, kInline = 8 };
+
+// Reads a send request. False: it is malformed (more elements than the queue pair has, or than a slot holds).
+// Addresses of datagrams are left to the caller.
+bool ReadSend(const Layout& layout, const Operation& operation, const uint8_t* slot, uint64_t slot_size,
+              uint32_t max_sge, fabric::SendRequest* request);
+fabric::AddressVector ReadAddress(const Layout& layout, const uint8_t* slot);
+fabric::Bind ReadBind(const Layout& layout, const uint8_t* slot);
+
+// Reads a receive. False: malformed.
+bool ReadReceive(const Layout& layout, const uint8_t* slot, uint64_t slot_size, uint32_t max_sge,
+                 fabric::RecvRequest* request);
+
+}  // namespace vabi::rxe
+
+#endif  // VABI_SHIMS_PROVIDERS_RXE_WORK_REQUEST_H_

@@ -35,7 +35,7 @@ def _run(words):
     return handler
 
 
-SOURCE_HELP = "a folder with headers, a kernel or rdma-core tree, a .deb, a .rpm, or git:PATH@REVISION"
+SOURCE_HELP = "headers: a folder, a kernel or rdma-core tree, a .deb, a .rpm, or git:PATH@REVISION"
 SNAPSHOT_HELP = "a name from `facts list`, or a SOURCE"
 
 
@@ -45,7 +45,7 @@ def _extract(actions):
     )
     parser.add_argument("source", metavar="SOURCE", help=SOURCE_HELP)
     parser.add_argument("--name", help="name of the snapshot (default: from the source)")
-    parser.add_argument("-o", dest="output", metavar="DIR", help="where to write (default: show it)")
+    parser.add_argument("-o", dest="output", metavar="DIR", help="where to write, else it is shown")
 
     def words(arguments):
         named = ["--name", arguments.name] if arguments.name else []

@@ -3,6 +3,7 @@
 // vabi-world: compiles worlds for the command. One JSON object a line on standard input (see spec.h), one a line
 // on standard output, until the input ends:
 //   {"world": "/run/dir/world", "digest": "…"}     {"absent": "linux-4.4 has no driver rxe"}     {"error": "…"}
+// With "model": true in the question the answer also has "devices" and "model": what the world comes to.
 // Other questions, as arguments:
 //   vabi-world ROOT rules           every rule: name, errno, kind, source
 //   vabi-world ROOT model KERNEL    what that kernel's model comes to: rules, knobs, what is served
@@ -21,6 +22,46 @@ namespace {
 
 using nlohmann::json;
 
+// What the kernel's part of an image comes to.
+json ModelOf(const vabi::WorldImage& image) {
+  json out = {{"known_by", vabi::KnownByText(image.known_by)}};
+  for (size_t i = 0; i < vabi::RuleRows().size(); ++i) {
+    const vabi::RuleEntry& rule = image.rule[i];
+    out["rules"][vabi::RuleRows()[i].name] = {{"on", rule.on != 0 && rule.relaxed == 0},
+                                              {"errno", strerrorname_np(rule.error)},
+                                              {"known_by", vabi::KnownByText(rule.known_by)}};
+  }
+  for (size_t i = 0; i < vabi::KnobRows().size(); ++i) {
+    out["knobs"][vabi::KnobRows()[i].name] = image.knob[i];
+  }
+  for (size_t i = 0; i < vabi::MethodRows().size(); ++i) {
+    out["methods"][vabi::MethodRows()[i].name] = image.method_served[i] != 0;
+  }
+  for (size_t i = 0; i < vabi::WriteNames().size(); ++i) {
+    out["write"][vabi::WriteNames()[i]] = image.write_served[i] != 0;
+  }
+  for (size_t i = 0; i < vabi::WriteExNames().size(); ++i) {
+    out["write_ex"][vabi::WriteExNames()[i]] = image.write_ex_served[i] != 0;
+  }
+  for (size_t driver = 0; driver < vabi::DriverRows().size(); ++driver) {
+    for (size_t op = 0; op < vabi::OpNames().size(); ++op) {
+      out["ops"][vabi::DriverRows()[driver].name][vabi::OpNames()[op]] = image.op_served[driver][op] != 0;
+    }
+  }
+  return out;
+}
+
+json DevicesOf(const vabi::WorldImage& image) {
+  json out = json::array();
+  for (uint32_t i = 0; i < image.device_count; ++i) {
+    const vabi::DeviceImage& device = image.device[i];
+    out.push_back({{"name", device.name},
+                   {"driver", vabi::DriverRows()[vabi::Index(device.driver)].name},
+                   {"abi", device.abi_version}});
+  }
+  return out;
+}
+
 json Answer(vabi::WorldCompiler& compiler, const std::string& line) {
   json value;
   try {
@@ -35,7 +76,12 @@ json Answer(vabi::WorldCompiler& compiler, const std::string& line) {
   if (!world->absent.empty()) return {{"absent", world->absent}};
   auto path = vabi::WriteWorld(*world, spec->run_dir, spec->cache_dir);
   if (!path) return {{"error", path.error()}};
-  return {{"world", path->string()}, {"digest", world->digest}};
+  json answer = {{"world", path->string()}, {"digest", world->digest}};
+  if (value.value("model", false)) {
+    answer["devices"] = DevicesOf(*world->image);
+    answer["model"] = ModelOf(*world->image);
+  }
+  return answer;
 }
 
 int Serve(const std::string& root) {
@@ -65,27 +111,9 @@ int PrintModel(const std::string& root, const std::string& kernel) {
     std::cerr << "vabi-world: " << model.error() << "\n";
     return 2;
   }
-  const vabi::WorldImage& image = (*model)->image();
-  json out = {{"name", kernel}, {"headers", (*model)->headers()},
-              {"known_by", vabi::KnownByText(image.known_by)}};
-  for (size_t i = 0; i < vabi::RuleRows().size(); ++i) {
-    const vabi::RuleEntry& rule = image.rule[i];
-    out["rules"][vabi::RuleRows()[i].name] = {{"on", rule.on != 0},
-                                              {"errno", strerrorname_np(rule.error)},
-                                              {"known_by", vabi::KnownByText(rule.known_by)}};
-  }
-  for (size_t i = 0; i < vabi::KnobRows().size(); ++i) {
-    out["knobs"][vabi::KnobRows()[i].name] = image.knob[i];
-  }
-  for (size_t i = 0; i < vabi::MethodRows().size(); ++i) {
-    out["methods"][vabi::MethodRows()[i].name] = image.method_served[i] != 0;
-  }
-  for (size_t i = 0; i < vabi::WriteNames().size(); ++i) {
-    out["write"][vabi::WriteNames()[i]] = image.write_served[i] != 0;
-  }
-  for (size_t i = 0; i < vabi::WriteExNames().size(); ++i) {
-    out["write_ex"][vabi::WriteExNames()[i]] = image.write_ex_served[i] != 0;
-  }
+  json out = ModelOf((*model)->image());
+  out["name"] = kernel;
+  out["headers"] = (*model)->headers();
   for (size_t i = 0; i < vabi::DriverRows().size(); ++i) {
     out["drivers"][vabi::DriverRows()[i].name] = (*model)->HasDriver(static_cast<vabi::DriverId>(i));
   }

@@ -57,6 +57,7 @@ json DevicesOf(const vabi::WorldImage& image) {
     const vabi::DeviceImage& device = image.device[i];
     out.push_back({{"name", device.name},
                    {"driver", vabi::DriverRows()[vabi::Index(device.driver)].name},
+                   {"link", device.link == vabi::LinkLayer::kInfiniband ? "ib" : "roce"},
                    {"abi", device.abi_version}});
   }
   return out;
@@ -69,6 +70,11 @@ json Answer(vabi::WorldCompiler& compiler, const std::string& line) {
   } catch (const json::parse_error& error) {
     return {{"error", std::string("not valid JSON: ") + error.what()}};
   }
+  bool wants_model = false;
+  if (value.is_object() && value.contains("model")) {
+    wants_model = value["model"] == true;
+    value.erase("model");
+  }
   auto spec = vabi::WorldSpec::FromJson(value);
   if (!spec) return {{"error", spec.error()}};
   auto world = compiler.Compile(*spec);
@@ -77,7 +83,7 @@ json Answer(vabi::WorldCompiler& compiler, const std::string& line) {
   auto path = vabi::WriteWorld(*world, spec->run_dir, spec->cache_dir);
   if (!path) return {{"error", path.error()}};
   json answer = {{"world", path->string()}, {"digest", world->digest}};
-  if (value.value("model", false)) {
+  if (wants_model) {
     answer["devices"] = DevicesOf(*world->image);
     answer["model"] = ModelOf(*world->image);
   }

@@ -3,7 +3,7 @@
 //
 //   vabi-probe [--device NODE] [--skip FILE] [--from CASE] LIST ANSWERS
 //
-// --skip: a file of "CASE.ID" lines, calls that are answered "oops" without being made, because they
+// --skip: a file of "CASE:ID" lines, calls that are answered "oops" without being made, because they
 // took the kernel down before. --from: begin with that case.
 #include <cstdio>
 #include <cstring>

@@ -191,7 +191,7 @@ class CaseRun {
   }
 
   void Call(const Statement& call) {
-    std::string id = case_.name + "." + call.name;
+    std::string id = case_.name + ":" + call.name;
     if (options_.lethal.contains(id)) {
       broken_.clear();
       answers_->Append(id + " oops\n");
@@ -283,6 +283,10 @@ void Answers::Append(const std::string& text) {
   *used_ += text.size();
 }
 
+void Answers::EndLine(const std::string& text) {
+  if (*used_ > 0 && area_[*used_ - 1] != '\n') Append(text);
+}
+
 void Answers::Close() {
   if (plain_ && ftruncate(fd_, static_cast<off_t>(*used_)) != 0) std::perror("vabi-probe: ftruncate");
   close(fd_);
@@ -295,7 +299,8 @@ void RunCase(const Case& subject, const Options& options, Answers* answers) {
     _exit(0);
   }
   std::string end = child < 0 ? "nofork" : AwaitChild(child);
-  answers->Append(subject.name + ".end " + end + "\n");
+  answers->EndLine(" died\n");
+  answers->Append(subject.name + ":end " + end + "\n");
 }
 
 }  // namespace vabi::probe

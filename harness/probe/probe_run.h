@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Performs a case's calls and writes one line an answer:
 //
-//   CASE.ID RETURN ERRNO[ NAME+OFFSET=BYTES]…
+//   CASE:ID RETURN ERRNO[ NAME+OFFSET=BYTES]…
 //
 // RETURN is a number, "fd" (a new file descriptor), "addr" (a new mapping), "blocked" (the call had
 // not ended within kCallLimit and was interrupted) or "skipped" (a symbol that it needs was never
-// given). After a case: "CASE.end exit|signal N|limit". A line that ends after the id was begun and
+// given). After a case: "CASE:end exit|signal N|limit". A line that ends after the id was begun and
 // never finished: the call did not come back.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace vabi::probe {
 
-inline constexpr int kCallLimitMs = 1500;
+inline constexpr int kCallLimitMs = 400;
 inline constexpr int kCaseLimitMs = 40000;
 
 // Where answers go: memory shared with the children, and with the host of a guest. What is in it
@@ -27,6 +27,8 @@ class Answers {
   // Maps the file, making it when it is not there. Returns false with errno set.
   bool Open(const char* path);
   void Append(const std::string& text);
+  // Ends a line that was begun and not finished.
+  void EndLine(const std::string& text);
   // Cuts a plain file to what was written.
   void Close();
 
@@ -39,7 +41,7 @@ class Answers {
 
 struct Options {
   std::string device = "/dev/infiniband/uverbs0";
-  std::set<std::string> lethal;  // "CASE.ID" of calls that are answered "oops" unperformed
+  std::set<std::string> lethal;  // "CASE:ID" of calls that are answered "oops" unperformed
 };
 
 // Runs the case in a child process and waits for it.

@@ -20,15 +20,19 @@ ADD_RXE = "vabi-guest addlink rxe0 rxe lo\nchmod 0666 /dev/infiniband/*\n"
 PROBE_ROOM = kernels.SOURCE_ROOT / "harness" / "probe"
 
 
+def _sources(prefix):
+    return sorted(path.name for path in PROBE_ROOM.glob(f"{prefix}*.cc")
+                  if not path.name.endswith("_test.cc"))
+
+
 def guest_tools(cache=None):
     """Builds the static guest programs (no CMake needed). Returns {name: path}."""
     folder = (cache or apt.cache_dir()) / "oracle" / "bin"
     folder.mkdir(parents=True, exist_ok=True)
     tools = {}
     for name, sources in (("vabi-guest", ["guest.cc"]),
-                          ("vabi-probe-static", sorted(
-                              path.name for path in PROBE_ROOM.glob("probe*.cc")
-                              if not path.name.endswith("_test.cc")))):
+                          ("vabi-probe-static", _sources("probe")),
+                          ("vabi-dump-static", _sources("dump"))):
         paths = [PROBE_ROOM / source for source in sources]
         if not paths:
             continue

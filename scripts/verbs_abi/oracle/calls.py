@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Writes call lists: the language of harness/probe/probe_list.h, and the blobs in it."""
 
-UNTOUCHED = "a5"
+import re
 
 # Why a field of a reply is not compared. Everything that is not masked has to agree.
 MASKS = {
@@ -16,111 +16,95 @@ MASKS = {
 }
 
 
-def hexed(data):
-    return bytes(data).hex()
-
-
 class Blob:
-    """Bytes with symbols and addresses in them. Immutable; `+` joins, `put` replaces."""
+    """Bytes with symbols and addresses in them. Immutable; `+` joins, `put` replaces.
 
-    def __init__(self, parts=()):
-        self.parts = tuple(parts)  # bytes, ("$", symbol, width), ("&", object, offset)
+    data: all bytes, zeros where a hole is; holes: (offset, width, text in the list), in order.
+    """
+
+    __slots__ = ("data", "holes")
+
+    def __init__(self, data=b"", holes=()):
+        self.data = data
+        self.holes = holes
 
     @staticmethod
     def of(value, width=None):
         if isinstance(value, Blob):
             return value
         if isinstance(value, bytes):
-            return Blob([value])
+            return Blob(value)
         if isinstance(value, str) and value.startswith("$"):
-            return Blob([("$", value[1:], width)])
+            return Blob(bytes(width), ((0, width, f"{value}:{width}"),))
         if isinstance(value, str) and value.startswith("&"):
-            name, _, offset = value[1:].partition("+")
-            return Blob([("&", name, int(offset or 0))])
-        return Blob([(value & ((1 << 8 * width) - 1)).to_bytes(width, "little")])
+            return Blob(bytes(8), ((0, 8, value),))
+        return Blob((value & ((1 << 8 * width) - 1)).to_bytes(width, "little"))
 
     def __add__(self, other):
-        return Blob(self.parts + Blob.of(other).parts)
+        other = Blob.of(other)
+        size = len(self.data)
+        return Blob(self.data + other.data,
+                    self.holes + tuple((offset + size, width, text)
+                                       for offset, width, text in other.holes))
 
     def __len__(self):
-        return sum(len(part) if isinstance(part, bytes) else 8 if part[0] == "&" else part[2]
-                   for part in self.parts)
+        return len(self.data)
 
     def cut(self, length):
         """The first `length` bytes; a symbol or address that is cut through becomes zeros."""
-        return self._slice(0, length)
-
-    def _slice(self, start, end):
-        out, at = [], 0
-        for part in self.parts:
-            size = len(Blob([part]))
-            low, high = max(start - at, 0), min(end - at, size)
-            if low < high:
-                if isinstance(part, bytes):
-                    out.append(part[low:high])
-                elif (low, high) == (0, size):
-                    out.append(part)
-                else:
-                    out.append(bytes(high - low))
-            at += size
-        return Blob(out)
+        return Blob(self.data[:length],
+                    tuple(hole for hole in self.holes if hole[0] + hole[1] <= length))
 
     def put(self, offset, value, width):
         """A blob with `value` at `offset`."""
         new = Blob.of(value, width)
-        return Blob(self._slice(0, offset).parts + new.parts +
-                    self._slice(offset + width, len(self)).parts)
+        width = len(new.data)
+        kept = [hole for hole in self.holes
+                if hole[0] + hole[1] <= offset or hole[0] >= offset + width]
+        kept += [(offset + at, size, text) for at, size, text in new.holes]
+        return Blob(self.data[:offset] + new.data + self.data[offset + width:],
+                    tuple(sorted(kept)))
 
     def text(self):
-        words, pending = [], b""
-
-        def flush():
-            nonlocal pending
-            at = 0
-            while at < len(pending):
-                run = at
-                while run < len(pending) and pending[run] == pending[at]:
-                    run += 1
-                if run - at >= 6:
-                    byte = "0" if pending[at] == 0 else f"{pending[at]:02x}"
-                    words.append(f"{byte}*{run - at}")
-                    at = run
-                    continue
-                stop = at
-                while stop < len(pending) and not (
-                        stop + 6 <= len(pending) and len(set(pending[stop:stop + 6])) == 1):
-                    stop += 1
-                words.append(hexed(pending[at:stop]))
-                at = stop
-            pending = b""
-
-        for part in self.parts:
-            if isinstance(part, bytes):
-                pending += part
-                continue
-            flush()
-            if part[0] == "$":
-                words.append(f"${part[1]}:{part[2]}")
-            else:
-                words.append(f"&{part[1]}" + (f"+{part[2]}" if part[2] else ""))
-        flush()
+        words, at = [], 0
+        for offset, width, text in self.holes:
+            words += _runs(self.data[at:offset])
+            words.append(text)
+            at = offset + width
+        words += _runs(self.data[at:])
         return ",".join(words) or "-"
 
 
+_RUN = re.compile(rb"(.)\1{5,}", re.DOTALL)
+
+
+def _runs(data):
+    """The bytes as words: hex, and BYTE*COUNT for six and more equal ones."""
+    words, at = [], 0
+    for match in _RUN.finditer(data):
+        if match.start() > at:
+            words.append(data[at:match.start()].hex())
+        byte = data[match.start()]
+        words.append(f"{'0' if byte == 0 else f'{byte:02x}'}*{match.end() - match.start()}")
+        at = match.end()
+    if at < len(data):
+        words.append(data[at:].hex())
+    return words
+
+
 def zeros(count):
-    return Blob([bytes(count)])
+    return Blob(bytes(count))
 
 
 def filled(count, byte=0xa5):
-    return Blob([bytes([byte]) * count])
+    return Blob(bytes([byte]) * count)
 
 
 def struct(facts, name, values=None, tail=b""):
     """A struct's bytes. values: {dotted field: number, "$symbol", "&object" or bytes}; fields that
     this kernel's struct has not are left out."""
     blob = zeros(facts.size(name))
-    known = {field: (offset, size) for field, offset, size in facts.leaves(name)}
-    known.update({field: (offset, size) for field, offset, size in facts.fields(name)})
+    known = facts.places(name)
     for field, value in (values or {}).items():
         if field in known:
             offset, size = known[field]

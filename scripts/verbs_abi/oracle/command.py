@@ -7,6 +7,7 @@ import sys
 
 from verbs_abi.oracle import apt
 from verbs_abi.oracle import boot
+from verbs_abi.oracle import check
 from verbs_abi.oracle import kernels
 from verbs_abi.oracle import record
 
@@ -33,8 +34,18 @@ def _boot(options):
 
 def _record(options):
     for name in options.kernel or kernels.table():
-        record.record(name, options.seed, lambda text: print(text, flush=True))
+        record.record(name, options.seed, lambda text: print(text, flush=True),
+                      not options.no_programs)
     return 0
+
+
+def _check(options):
+    probe = pathlib.Path(options.probe) if options.probe else None
+    if not probe and not options.answers:
+        from verbs_abi.setup import build
+        probe = build.ensure() / "harness" / "probe" / "vabi-probe"
+    return check.check(options.kernel or list(kernels.table()), probe, options.threshold,
+                       None if options.all else 20, options.json, options.answers, options.keep)
 
 
 def _guarded(handler):
@@ -56,7 +67,20 @@ def register(subparsers):
     one = commands.add_parser("record", help="ask real kernels and store their answers")
     one.add_argument("--kernel", action="append", help="repeatable; default: all")
     one.add_argument("--seed", type=int, default=0, help="order, values and handles; default 0")
+    one.add_argument("--no-programs", action="store_true",
+                     help="leave out the userlands' programs")
     one.set_defaults(handler=_guarded(_record))
+
+    one = commands.add_parser("check", help="compare the fake kernel with the stored answers")
+    one.add_argument("--kernel", action="append", help="repeatable; default: all")
+    one.add_argument("--threshold", type=float, metavar="PERCENT",
+                     help="exit status 1 when a kernel agrees less than that")
+    one.add_argument("--json", action="store_true")
+    one.add_argument("--all", action="store_true", help="show every disagreement")
+    one.add_argument("--keep", action="store_true", help="keep the figures for the reports")
+    one.add_argument("--probe", help="a vabi-probe that is built already")
+    one.add_argument("--answers", metavar="FILE", help="compare these stored answers instead")
+    one.set_defaults(handler=_guarded(_check))
 
     one = commands.add_parser("boot", help="run a shell script on a real kernel")
     one.add_argument("--kernel", required=True)

@@ -21,6 +21,8 @@ class Facts:
         self.structs = {}
         self.enums = {}
         self.numbers = {}
+        self._leaves = {}
+        self._places = {}
         for header in HEADERS:
             digest = index["headers"].get(header)
             if digest:
@@ -68,13 +70,23 @@ class Facts:
                 return field["t"].removeprefix("struct ")
         raise KeyError(name)
 
-    def leaves(self, struct, base=0, prefix=""):
+    def leaves(self, struct):
         """Fields with nested structs opened: [(dotted name, offset, size)]."""
-        result = []
-        for name, offset, size in self.fields(struct):
-            inner = self.type_of(struct, name)
-            if inner in self.structs and self.size(inner) == size:
-                result += self.leaves(inner, base + offset, f"{prefix}{name}.")
-            else:
-                result.append((prefix + name, base + offset, size))
-        return result
+        if struct not in self._leaves:
+            result = []
+            for name, offset, size in self.fields(struct):
+                inner = self.type_of(struct, name)
+                if inner in self.structs and self.size(inner) == size:
+                    result += [(f"{name}.{leaf}", offset + at, width)
+                               for leaf, at, width in self.leaves(inner)]
+                else:
+                    result.append((name, offset, size))
+            self._leaves[struct] = result
+        return self._leaves[struct]
+
+    def places(self, struct):
+        """{name: (offset, size)} of leaves and of whole nested structs."""
+        if struct not in self._places:
+            self._places[struct] = {name: (offset, size) for name, offset, size in
+                                    self.leaves(struct) + self.fields(struct)}
+        return self._places[struct]

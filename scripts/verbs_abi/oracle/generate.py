@@ -4,6 +4,9 @@
 import random
 
 from verbs_abi.oracle import facts as facts_room
+from verbs_abi.oracle import ioctl_calls
+from verbs_abi.oracle import life_calls
+from verbs_abi.oracle import qp_calls
 from verbs_abi.oracle import write_calls
 
 
@@ -11,6 +14,9 @@ def cases(facts, seed=0):
     """All cases. seed 0: the natural order and values."""
     rng = random.Random(f"{facts.name}/{seed}") if seed else None
     yield from write_calls.Maker(facts, rng).all()
+    yield from ioctl_calls.Maker(facts, rng).all()
+    yield from life_calls.Maker(facts, rng).all()
+    yield from qp_calls.Maker(facts, rng).all()
 
 
 def call_list(kernel, seed=0, only=""):

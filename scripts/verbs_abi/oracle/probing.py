@@ -12,7 +12,7 @@ SCRIPT = 'vabi-probe-static --skip /job/skip {start} /job/list "$VABI_SHM"'
 
 
 class Answers:
-    """Answers in the list's order: {"CASE.ID": "answer"}."""
+    """Answers in the list's order: {"CASE:ID": "answer"}."""
 
     def __init__(self):
         self.lines = {}
@@ -32,7 +32,7 @@ def split(text):
 
 
 def case_of(call):
-    return call.rsplit(".", 1)[0]
+    return call.split(":", 1)[0]
 
 
 def run(kernel, list_text, report=lambda text: None, limit=None):
@@ -68,9 +68,9 @@ def run(kernel, list_text, report=lambda text: None, limit=None):
                 (case_of(line[0]) != broken)]
         answers.lines.update(done)
         start = cases.index(broken)
-        if under_way and not under_way.endswith(".end"):
+        if under_way and not under_way.endswith(":end"):
             culprit = under_way
-        elif lines[-1][0].endswith(".end"):
+        elif lines[-1][0].endswith(":end"):
             # The kernel died between two cases: something that the last one left behind.
             answers.lines[lines[-1][0]] = "oops"
             answers.lines.update(lines)
@@ -80,13 +80,13 @@ def run(kernel, list_text, report=lambda text: None, limit=None):
         else:
             # While the case's process ended: closing took the kernel down.
             answers.lines.update(lines)
-            answers.lines[f"{broken}.end"] = "oops"
+            answers.lines[f"{broken}:end"] = "oops"
             culprit = ""
             start += 1
         if culprit:
             answers.lethal.append(culprit)
         why = [line for line in result.console.splitlines() if "BUG" in line or "RIP:" in line
                or "panic" in line]
-        answers.notes.append(f"{culprit or broken + '.end'} {result.ended}: {' | '.join(why[:3])}")
+        answers.notes.append(f"{culprit or broken + ':end'} {result.ended}: {' | '.join(why[:3])}")
         report(f"{kernel}: {answers.notes[-1]}")
     return answers

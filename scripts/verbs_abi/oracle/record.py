@@ -6,6 +6,7 @@ import time
 
 from verbs_abi.oracle import generate
 from verbs_abi.oracle import kernels
+from verbs_abi.oracle import machine
 from verbs_abi.oracle import probing
 from verbs_abi.oracle import store
 
@@ -16,14 +17,15 @@ def crash_note(note):
     return re.sub(r"0x[0-9a-f]{6,}|\b[0-9a-f]{12,}\b", "…", note)
 
 
-def record(name, seed=0, report=print, room=store.ROOM):
+def record(name, seed=0, report=print, programs=True, room=store.ROOM):
     """Records one kernel; returns what recording.json says of it."""
     began = time.monotonic()
     unpacked = kernels.Unpacked(kernels.find(name)).prepare()
     text = generate.call_list(name, seed)
+    files = machine.record(name, programs, report)
     answers = probing.run(name, text, report)
     about = store.Recording(name, room).replace(
-        answers.lines, text, seed, unpacked.package_versions(), {},
+        answers.lines, text, seed, unpacked.package_versions(), files,
         [crash_note(note) for note in answers.notes])
     report(f"{name}: {about['calls']} calls, {answers.boots} boots, "
            f"{time.monotonic() - began:.0f} s")

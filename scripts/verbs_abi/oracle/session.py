@@ -138,10 +138,7 @@ class Session:
         return result
 
     def _leaf(self, struct, field):
-        for name, offset, size in self.facts.leaves(struct):
-            if name == field:
-                return offset, size
-        raise KeyError(f"{struct}.{field}")
+        return self.facts.places(struct)[field]
 
     def captures(self, command, gives=None, object_name="r"):
         result = []

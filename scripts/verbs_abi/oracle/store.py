@@ -21,10 +21,10 @@ def digest(text):
 
 
 def pack(lines):
-    """{CASE.ID: answer} as text."""
+    """{CASE:ID: answer} as text."""
     out, current, setups = [], None, set()
     for name, answer in lines.items():
-        case, ident = name.rsplit(".", 1) if not name.startswith("case ") else (name, "")
+        case, ident = name.split(":", 1)
         if case != current:
             out.append(f"case {case}")
             current, setups = case, set()
@@ -43,7 +43,7 @@ def unpack(text):
             case = line[5:]
         elif line:
             ident, _, answer = line.partition(" ")
-            lines[f"{case}.{ident}"] = answer
+            lines[f"{case}:{ident}"] = answer
     return lines
 
 
@@ -76,7 +76,7 @@ class Recording:
             (fresh / name).write_text(text)
         about = {"kernel": self.kernel, "packages": packages, "driver": "rxe", "seed": seed,
                  "date": datetime.date.today().isoformat(), "list": digest(list_text),
-                 "calls": sum(not name.rsplit(".", 1)[1].startswith(("setup", "end"))
+                 "calls": sum(not name.split(":", 1)[1].startswith(("setup", "end"))
                               for name in lines),
                  "crashes": notes}
         (fresh / "recording.json").write_text(json.dumps(about, indent=1) + "\n")

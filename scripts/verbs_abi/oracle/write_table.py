@@ -44,7 +44,7 @@ QP = {"user_handle": USER_HANDLE, "pd_handle": "$pd", "send_cq_handle": "$cq",
 # IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS: RESET to INIT
 TO_INIT = {"qp_handle": "$qp", "attr_mask": 0x1 | 0x10 | 0x20 | 0x8, "qp_state": 1, "port_num": 1}
 AH = {"user_handle": USER_HANDLE, "pd_handle": "$pd", "attr.is_global": 1, "attr.port_num": 1,
-      "attr.grh.sgid_index": 0, "attr.grh.hop_limit": 1,
+      "attr.grh.sgid_index": 1, "attr.grh.hop_limit": 1,
       "attr.grh.dgid": bytes.fromhex("00000000000000000000ffff7f000001")}
 
 COMMANDS = (

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`verbs-abi oracle check`: asks the fake kernel what the real ones were asked, and compares."""
+
+import collections
+import concurrent.futures
+import datetime
+import hashlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+
+from verbs_abi.oracle import agreement
+from verbs_abi.oracle import apt
+from verbs_abi.oracle import dumps
+from verbs_abi.oracle import facts
+from verbs_abi.oracle import generate
+from verbs_abi.oracle import kernels
+from verbs_abi.oracle import machine
+from verbs_abi.oracle import probing
+from verbs_abi.oracle import store
+
+LIMIT_SECONDS = 300
+
+
+def cached_list(kernel, seed):
+    """The call list; made anew when the generator or the facts have changed."""
+    state = hashlib.sha256()
+    for path in sorted(pathlib.Path(__file__).parent.glob("*.py")):
+        state.update(path.read_bytes())
+    state.update((facts.FOLDER / f"{kernel}.json").read_bytes())
+    path = apt.cache_dir() / "oracle" / "lists" / f"{kernel}-{seed}-{state.hexdigest()[:16]}.txt"
+    if path.exists():
+        return path.read_text()
+    text = generate.call_list(kernel, seed)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for stale in path.parent.glob(f"{kernel}-{seed}-*.txt"):
+        stale.unlink(missing_ok=True)
+    fresh = path.with_suffix(f".{os.getpid()}")
+    fresh.write_text(text)
+    fresh.replace(path)
+    return text
+
+
+def _exec(kernel, words):
+    """Runs a program in the fake kernel's world; (exit status, output)."""
+    words = [sys.executable, "-m", "verbs_abi", "exec", "--kernel", kernel, "--provider", "rxe",
+             "--", *map(str, words)]
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, start_new_session=True,
+                               env={**os.environ, "PYTHONPATH":
+                                    str(kernels.SOURCE_ROOT / "scripts")})
+    try:
+        output, _ = process.communicate(timeout=LIMIT_SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+    return process.returncode, output.decode(errors="replace")
+
+
+def ask_discovery(kernel, probe):
+    """What the fake kernel's netlink and sysfs say: {call: answer}."""
+    dump = probe.with_name("vabi-dump")
+    _, netlink = _exec(kernel, [dump, "netlink", "0"])
+    _, tree = _exec(kernel, [dump, "tree", *machine.TREES.split()])
+    return {**dumps.netlink(netlink), **dumps.tree(tree)}
+
+
+def stored_discovery(recording):
+    return {**dumps.netlink((recording.folder / "netlink.txt").read_text()),
+            **dumps.tree((recording.folder / "sysfs.txt").read_text())}
+
+
+def ask_fake(kernel, list_text, probe):
+    """The fake kernel's answers to the list: {call: answer}."""
+    with tempfile.TemporaryDirectory(prefix="vabi-oracle-") as folder:
+        folder = pathlib.Path(folder)
+        (folder / "list").write_text(list_text)
+        status, output = _exec(kernel, [probe, folder / "list", folder / "answers"])
+        answers = folder / "answers"
+        text = answers.read_text(errors="replace").rstrip("\0") if answers.exists() else ""
+    lines, under_way = probing.split(text)
+    if ("all", "done") not in lines:
+        raise kernels.OracleError(
+            f"{kernel}: the probe did not come to its end on the fake kernel (exit status "
+            f"{status}, at {under_way or (lines[-1][0] if lines else 'the start')}): "
+            f"{output[-1000:]}")
+    return {name: answer for name, answer in lines if name != "all"}
+
+
+def check_kernel(kernel, probe, seed=0, answers=None):
+    """Agreement of one kernel. answers: a file of answers instead of the fake kernel."""
+    recording = store.Recording(kernel)
+    if not recording.exists():
+        raise kernels.OracleError(f"{kernel}: no recording in {recording.folder}; make one with "
+                                  f"`verbs-abi oracle record --kernel {kernel}`")
+    about = recording.about()
+    list_text = cached_list(kernel, about["seed"] if seed is None else seed)
+    if store.digest(list_text) != about["list"]:
+        raise kernels.OracleError(f"{kernel}: the recording of {about['date']} is of another call "
+                                  "list; record again, the probe's calls have changed")
+    real = recording.answers()
+    if answers:
+        fake = store.unpack(pathlib.Path(answers).read_text())
+    else:
+        fake = store.unpack(store.pack(ask_fake(kernel, list_text, probe)))
+        if (recording.folder / "netlink.txt").exists():
+            real.update(stored_discovery(recording))
+            fake.update(ask_discovery(kernel, probe))
+    return agreement.compare(kernel, real, fake, agreement.Reasons())
+
+
+def show(result, details, out=print):
+    """One kernel's table and disagreements."""
+    out(f"{result.kernel}: {result.agree} of {result.cases} agree, {result.percent:.2f} %")
+    for group, rows in result.groups.items():
+        for name, (same, count) in sorted(rows.items()):
+            mark = "" if same == count else f"   {count - same} differ"
+            out(f"  {group:10} {name:18} {same:6} / {count:<6} {100 * same / count:6.2f} %{mark}")
+    shown = result.disagreements if details is None else result.disagreements[:details]
+    for item in shown:
+        out(f"  {item.call}\n    real  {item.real}\n    fake  {item.fake}" +
+            (f"\n    meant {item.reason}" if item.reason else ""))
+    if len(shown) < len(result.disagreements):
+        left = result.disagreements[len(shown):]
+        groups = collections.Counter(item.call.split(":", 1)[0] for item in left)
+        out(f"  … and {len(left)} more (--all shows them): " + ", ".join(
+            f"{case} {count}" for case, count in groups.most_common(12)))
+
+
+def as_json(results):
+    return json.dumps({result.kernel: {"rxe": {
+        "cases": result.cases, "agree": result.agree, "groups": result.groups,
+        "disagreements": [vars(item) for item in result.disagreements]}} for result in results},
+        indent=1)
+
+
+def check(names, probe, threshold=None, details=20, use_json=False, answers=None, keep=False):
+    """Checks the kernels; exit status 1 when one of them is below the threshold (percent)."""
+    with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
+        results = list(pool.map(lambda name: check_kernel(name, probe, None, answers), names))
+    if use_json:
+        print(as_json(results))
+    else:
+        for result in results:
+            show(result, details)
+    if keep:
+        agreement.save(results, datetime.date.today().isoformat())
+    low = [result for result in results if threshold is not None and result.percent < threshold]
+    for result in low:
+        print(f"{result.kernel}: {result.percent:.2f} % is below {threshold} %", file=sys.stderr)
+    return 1 if low else 0

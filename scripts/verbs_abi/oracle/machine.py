@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What discovery sees on a real kernel, and what real programs of each userland say there."""
+
+import re
+
+from verbs_abi.oracle import boot
+from verbs_abi.oracle import cpio
+from verbs_abi.oracle import kernels
+
+TREES = ("/sys/class/infiniband /sys/class/infiniband/rxe0 /sys/class/infiniband_verbs "
+         "/sys/class/infiniband_verbs/uverbs0 /sys/class/infiniband_mad "
+         "/sys/class/infiniband_mad/umad0 /dev/infiniband")
+
+DUMPS = f"""
+vabi-dump-static netlink 0 > /out/netlink.txt 2>&1
+vabi-dump-static tree {TREES} > /out/sysfs.txt 2>&1
+"""
+
+# A ping-pong's server and client in one guest; the client's status is the answer.
+PROGRAMS = """
+say() { echo "== $*"; }
+pingpong() {
+  say "$1 $2"
+  chroot "/u/$1" timeout 20 "/usr/bin/$2" -d rxe0 -g 1 -n 20 > /tmp/server 2>&1 &
+  server=$!
+  tries=0
+  while [ "$tries" -lt 50 ] && ! grep -q ':4965 .* 0A ' /proc/net/tcp /proc/net/tcp6; do
+    tries=$((tries + 1)); usleep 100000
+  done
+  chroot "/u/$1" timeout 20 "/usr/bin/$2" -d rxe0 -g 1 -n 20 127.0.0.1; echo "client status $?"
+  wait "$server"; echo "server status $?"
+  cat /tmp/server
+}
+for name in $(ls /u); do
+  for folder in dev sys proc; do mkdir -p "/u/$name/$folder"; mount --bind "/$folder" "/u/$name/$folder"; done
+  {
+    say "$name ibv_devices"; chroot "/u/$name" timeout 20 /usr/bin/ibv_devices; echo "status $?"
+    say "$name ibv_devinfo -v"; chroot "/u/$name" timeout 60 /usr/bin/ibv_devinfo -v; echo "status $?"
+    for kind in rc uc ud srq; do pingpong "$name" "ibv_${kind}_pingpong"; done
+  } > "/out/userland-$name.txt" 2>&1
+done
+"""
+
+LIBC = ("libc.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "libm.so.6", "libgcc_s.so.1",
+        "ld-linux-x86-64.so.2")
+USEFUL = ("usr/bin/", "usr/sbin/", "usr/lib/x86_64-linux-gnu/", "lib/x86_64-linux-gnu/",
+          "usr/lib64/", "lib64/", "etc/")
+
+MASKED = (
+    (re.compile(r"QPN 0x[0-9a-f]+"), "QPN …"),
+    (re.compile(r"PSN 0x[0-9a-f]+"), "PSN …"),
+    (re.compile(r"bytes in [0-9.]+ seconds = [0-9.]+ Mbit/sec"), "bytes in …"),
+    (re.compile(r"iters in [0-9.]+ seconds = [0-9.]+ usec/iter"), "iters in …"),
+)
+
+
+def _add_root(archive, place, root):
+    """A root's useful files with everything below usr, as the links lib and lib64 say."""
+    for path in sorted(root.rglob("*")):
+        name = path.relative_to(root).as_posix()
+        if not name.startswith(USEFUL) or "/include/" in name or "/python3" in name or \
+                name.endswith((".a", ".la", ".py")) or "/pkgconfig/" in name:
+            continue
+        target = name if name.startswith(("usr/", "etc/")) else f"usr/{name}"
+        if path.is_symlink():
+            resolved = path.resolve()
+            if resolved.is_file():
+                archive.file(f"{place}/{target}", resolved.read_bytes(), 0o755)
+        elif path.is_file():
+            archive.file(f"{place}/{target}", path.read_bytes(), path.stat().st_mode & 0o777)
+
+
+def userland_archive(names=None):
+    """An archive with every userland below /u, each able to run in a chroot."""
+    import pathlib
+    from verbs_abi import userlands
+    archive = cpio.Archive()
+    for name in names or [name for name in userlands.names() if name.startswith("deb-")]:
+        userland = userlands.get(name)
+        place = f"u/{name}"
+        archive.link(f"{place}/lib", "usr/lib")
+        archive.link(f"{place}/lib64", "usr/lib64")
+        if userland.libc_root:
+            _add_root(archive, place, pathlib.Path(userland.libc_root))
+        else:
+            for library in LIBC:
+                path = pathlib.Path("/lib/x86_64-linux-gnu") / library
+                if path.exists():
+                    archive.file(f"{place}/usr/lib/x86_64-linux-gnu/{library}",
+                                 path.resolve().read_bytes(), 0o755)
+        if userland.root != userland.libc_root:
+            _add_root(archive, place, pathlib.Path(userland.root))
+        loader = next((path for base in (userland.libc_root, pathlib.Path("/")) if base
+                       for path in (pathlib.Path(base) / "usr/lib64/ld-linux-x86-64.so.2",
+                                    pathlib.Path(base) / "lib64/ld-linux-x86-64.so.2",
+                                    pathlib.Path(base) /
+                                    "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2")
+                       if path.exists()), None)
+        if loader is None:
+            raise kernels.OracleError(f"userland {name} has no dynamic linker for a guest")
+        archive.file(f"{place}/usr/lib64/ld-linux-x86-64.so.2", loader.resolve().read_bytes(),
+                     0o755)
+    return archive.data()
+
+
+def masked(text):
+    for pattern, word in MASKED:
+        text = pattern.sub(word, text)
+    return text
+
+
+def record(kernel, with_programs=True, report=lambda text: None):
+    """{file name: text} of one kernel; boots it once, again when that fails."""
+    extra = [userland_archive()] if with_programs else []
+    script = DUMPS + (PROGRAMS if with_programs else "")
+    for attempt in (1, 2):
+        result = boot.run(kernel, script, extra=extra, timeout=300)
+        if result.ended == "done" and result.text("netlink.txt"):
+            return {name: masked(result.text(name)) for name in sorted(result.files)
+                    if name.endswith(".txt")}
+        report(f"{kernel}: the boot for programs {result.ended} (attempt {attempt})")
+    raise kernels.OracleError(f"{kernel}: the programs' boot {result.ended} twice; console: "
+                              f"{result.console[-800:]}")

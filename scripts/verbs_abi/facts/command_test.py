@@ -102,5 +102,6 @@ def test_the_schema_refuses_what_is_wrong():
     check = validator("header")
     header = {"format": 1, "header": "rdma/x.h", "includes": [], "decls": [{"macro": "A"}]}
     assert check.is_valid(header)
-    for decl in ({"macro": "A", "value": "1"}, {"struct": "s"}, {"other": 1}, {"macro": "A", "x": 1}):
+    wrong = ({"macro": "A", "value": "1"}, {"struct": "s"}, {"other": 1}, {"macro": "A", "x": 1})
+    for decl in wrong:
         assert not check.is_valid({**header, "decls": [decl]})

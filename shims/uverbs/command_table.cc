@@ -57,18 +57,18 @@ constexpr CommandRow kRows[] = {
 #undef RESP
 
 constexpr ExCommandRow kExRows[] = {
-    {WriteExId::QUERY_DEVICE, Op::query_device, Op::alloc_ucontext, QueryDeviceEx},
-    {WriteExId::CREATE_CQ, Op::create_cq, Op::destroy_cq, CreateCqEx},
-    {WriteExId::CREATE_QP, Op::create_qp, Op::destroy_qp, CreateQpEx},
-    {WriteExId::MODIFY_QP, Op::modify_qp, Op::destroy_qp, ModifyQpEx},
-    {WriteExId::CREATE_FLOW, Op::create_flow, Op::destroy_flow, CreateFlowEx},
-    {WriteExId::DESTROY_FLOW, Op::destroy_flow, Op::always, DestroyFlowEx},
-    {WriteExId::CREATE_WQ, Op::create_wq, Op::destroy_wq, CreateWqEx},
-    {WriteExId::MODIFY_WQ, Op::modify_wq, Op::destroy_wq, ModifyWqEx},
-    {WriteExId::DESTROY_WQ, Op::destroy_wq, Op::always, DestroyWqEx},
-    {WriteExId::CREATE_RWQ_IND_TBL, Op::create_rwq_ind_table, Op::destroy_rwq_ind_table, CreateRwqIndTableEx},
-    {WriteExId::DESTROY_RWQ_IND_TBL, Op::destroy_rwq_ind_table, Op::always, DestroyRwqIndTableEx},
-    {WriteExId::MODIFY_CQ, Op::modify_cq, Op::destroy_cq, ModifyCqEx},
+    {WriteExId::QUERY_DEVICE, Op::query_device, Op::alloc_ucontext, Op::query_device_ex, QueryDeviceEx},
+    {WriteExId::CREATE_CQ, Op::create_cq, Op::destroy_cq, Op::create_cq_ex, CreateCqEx},
+    {WriteExId::CREATE_QP, Op::create_qp, Op::destroy_qp, Op::create_qp_ex, CreateQpEx},
+    {WriteExId::MODIFY_QP, Op::modify_qp, Op::destroy_qp, Op::modify_qp_ex, ModifyQpEx},
+    {WriteExId::CREATE_FLOW, Op::create_flow, Op::destroy_flow, Op::always, CreateFlowEx},
+    {WriteExId::DESTROY_FLOW, Op::destroy_flow, Op::always, Op::always, DestroyFlowEx},
+    {WriteExId::CREATE_WQ, Op::create_wq, Op::destroy_wq, Op::always, CreateWqEx},
+    {WriteExId::MODIFY_WQ, Op::modify_wq, Op::destroy_wq, Op::always, ModifyWqEx},
+    {WriteExId::DESTROY_WQ, Op::destroy_wq, Op::always, Op::always, DestroyWqEx},
+    {WriteExId::CREATE_RWQ_IND_TBL, Op::create_rwq_ind_table, Op::destroy_rwq_ind_table, Op::always, CreateRwqIndTableEx},
+    {WriteExId::DESTROY_RWQ_IND_TBL, Op::destroy_rwq_ind_table, Op::always, Op::always, DestroyRwqIndTableEx},
+    {WriteExId::MODIFY_CQ, Op::modify_cq, Op::destroy_cq, Op::always, ModifyCqEx},
 };
 
 constexpr ConstId kNumbers[] = {
@@ -107,6 +107,7 @@ CommandTable::CommandTable(const Device& device) {
     const auto number = world.Constant(kExNumbers[Index(row.id)]);
     if (!number || *number < 0 || *number >= static_cast<int64_t>(kMax)) continue;
     if (!world.Served(row.id) || !device.Offers(row.needs) || !device.Offers(row.needs_too)) continue;
+    if (row.mask != Op::always && !world.Served(device.image().driver, row.mask)) continue;
     CommandEntry& entry = ex_[static_cast<size_t>(*number)];
     entry.name = WriteExNames()[Index(row.id)];
     entry.handler = row.handler;

@@ -32,6 +32,7 @@ struct CommandRow {
 struct ExCommandRow {
   WriteExId id;
   Op needs, needs_too;
+  Op mask;  // its bit of uverbs_ex_cmd_mask, where drivers left it out (5.10 and before)
   CommandHandler handler;
 };
 

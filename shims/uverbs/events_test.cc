@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Completion channels and async event files (uverbs_main.c:ib_uverbs_event_read).
+#include <poll.h>
+
+#include <thread>
+
+#include "shims/uverbs/test_uverbs.h"
+
+namespace vabi {
+namespace {
+
+class EventsTest : public UverbsTest {
+ protected:
+  void SetUp() override {
+    OpenContext();
+    fd_ = CreateChannel();
+    channel_ = CompletionChannel::From(FdTable::Get(fd_));
+    ASSERT_NE(nullptr, channel_);
+    Bytes reply(8);
+    ASSERT_GT(Write(18, CqRequest().With(VABI_F(ib_uverbs_create_cq, comp_channel), fd_), &reply), 0);
+    handle_ = U32(reply, VABI_F(ib_uverbs_create_cq_resp, cq_handle));
+    cq_ = static_cast<Cq*>(file().Find(ObjectType::kCq, handle_));
+  }
+  bool Readable() const {
+    pollfd one = {fd_, POLLIN, 0};
+    return poll(&one, 1, 0) == 1;
+  }
+
+  int fd_ = -1;
+  std::shared_ptr<CompletionChannel> channel_;
+  uint32_t handle_ = 0;
+  Cq* cq_ = nullptr;
+};
+
+TEST_F(EventsTest, IsReadableExactlyWhileThereAreEvents) {
+  EXPECT_FALSE(Readable());
+  channel_->Notify(*cq_);
+  channel_->Notify(*cq_);
+  EXPECT_TRUE(Readable());
+  uint64_t handle = 0;
+  EXPECT_EQ(8, channel_->Read(&handle, 8, true));
+  EXPECT_EQ(0x1234u, handle) << "the CQ's user_handle";
+  EXPECT_TRUE(Readable());
+  EXPECT_EQ(8, channel_->Read(&handle, 100, true));
+  EXPECT_FALSE(Readable());
+  EXPECT_EQ(-EAGAIN, channel_->Read(&handle, 8, true));
+  EXPECT_EQ("event.read.again", LastRule());
+}
+
+TEST_F(EventsTest, ShortReadsLeaveTheEvent) {
+  channel_->Notify(*cq_);
+  uint64_t handle;
+  EXPECT_EQ(-EINVAL, channel_->Read(&handle, 7, true));
+  EXPECT_EQ("event.read.short", LastRule());
+  EXPECT_EQ(8, channel_->Read(&handle, 8, true));
+}
+
+TEST_F(EventsTest, FaultsLoseTheEvent) {
+  channel_->Notify(*cq_);
+  EXPECT_EQ(-EFAULT, channel_->Read(nullptr, 8, true));
+  EXPECT_EQ(1u, cq_->comp_events_reported);
+  uint64_t handle;
+  EXPECT_EQ(-EAGAIN, channel_->Read(&handle, 8, true));
+}
+
+// Destroy replies count what was read from the channel; what was not goes with the CQ.
+TEST_F(EventsTest, DestroyCountsEventsThatWereRead) {
+  channel_->Notify(*cq_);
+  channel_->Notify(*cq_);
+  channel_->Notify(*cq_);
+  uint64_t handle;
+  channel_->Read(&handle, 8, true);
+  channel_->Read(&handle, 8, true);
+  Bytes reply(8);
+  ASSERT_GT(Write(20, S(VABI_S(ib_uverbs_destroy_cq)).With(VABI_F(ib_uverbs_destroy_cq, cq_handle), handle_),
+                  &reply),
+            0);
+  EXPECT_EQ(2u, U32(reply, VABI_F(ib_uverbs_destroy_cq_resp, comp_events_reported)));
+  EXPECT_FALSE(Readable());
+}
+
+TEST_F(EventsTest, BlockingReadWaits) {
+  std::thread notifier([&] {
+    usleep(20000);
+    channel_->Notify(*cq_);
+  });
+  uint64_t handle = 0;
+  EXPECT_EQ(8, channel_->Read(&handle, 8, false));
+  notifier.join();
+}
+
+// uverbs_destroy_ufile_hw closes the channels of the file.
+TEST_F(EventsTest, ClosingTheDeviceEndsReaders) {
+  file().Release();
+  uint64_t handle;
+  EXPECT_EQ(-EIO, channel_->Read(&handle, 8, false));
+  EXPECT_EQ("event.read.closed", LastRule());
+  EXPECT_TRUE(Readable());
+}
+
+TEST_F(EventsTest, AsyncEventsCarryElementAndType) {
+  Request call = New(VABI_C(UVERBS_OBJECT_ASYNC_EVENT), VABI_C(UVERBS_METHOD_ASYNC_EVENT_ALLOC));
+  call.AddHandle(C(VABI_C(UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE)));
+  ASSERT_EQ(0, Ioctl(call));
+  fds_.push_back(static_cast<int>(call.attrs()[0].data));
+  uint32_t reported = 0;
+  file().async_events->Report(0x77, 5, &reported, nullptr);
+  uint8_t event[16];
+  EXPECT_EQ(-EINVAL, file().async_events->Read(event, 15, true));
+  EXPECT_EQ(16, file().async_events->Read(event, 16, true));
+  EXPECT_EQ(0x77, event[0]);
+  EXPECT_EQ(5, event[8]);
+  EXPECT_EQ(1u, reported);
+}
+
+// __uverbs_cleanup_ufile: from the newest to the oldest, again while any could go.
+TEST_F(EventsTest, CloseDestroysNewestFirst) {
+  const uint32_t pd = AllocPd();
+  CreateQp(pd, handle_);
+  script().log.clear();
+  file().Release();
+  EXPECT_THAT(script().log, testing::ElementsAre("destroy_qp", "dealloc_pd", "destroy_cq", "dealloc_ucontext"));
+}
+
+TEST_F(EventsTest, CloseComesBackToWhatWasInUse) {
+  Bytes reply(4);
+  const uint32_t qp = CreateQp(AllocPd(), handle_);
+  const uint32_t other = AllocPd();
+  // A window keeps the newer PD until it is gone itself.
+  ASSERT_GT(Write(14, S(VABI_S(ib_uverbs_alloc_mw))
+                          .With(VABI_F(ib_uverbs_alloc_mw, pd_handle), other)
+                          .With(VABI_F(ib_uverbs_alloc_mw, mw_type), 1),
+                  &(reply = Bytes(8))),
+            0);
+  static_cast<Qp*>(file().Find(ObjectType::kQp, qp))->users = 0;
+  script().log.clear();
+  file().Release();
+  EXPECT_THAT(script().log, testing::ElementsAre("dealloc_mw", "dealloc_pd", "destroy_qp", "dealloc_pd",
+                                                 "destroy_cq", "dealloc_ucontext"));
+}
+
+}  // namespace
+}  // namespace vabi

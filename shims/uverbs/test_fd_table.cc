@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The process' descriptor table for unit tests, where no libc call is interposed.
+#include <map>
+
+#include "shims/file.h"
+#include "shims/uverbs/test_fd_table.h"
+
+namespace vabi {
+namespace {
+
+std::map<int, std::shared_ptr<File>>& Table() {
+  static auto* table = new std::map<int, std::shared_ptr<File>>;
+  return *table;
+}
+uint64_t generation = 1;
+
+}  // namespace
+
+void FdTable::Install(int fd, std::shared_ptr<File> file) { Table()[fd] = std::move(file); }
+
+std::shared_ptr<File> FdTable::Get(int fd) {
+  const auto found = Table().find(fd);
+  return found == Table().end() ? nullptr : found->second;
+}
+
+void FdTable::Remove(int fd) {
+  const auto found = Table().find(fd);
+  if (found == Table().end()) return;
+  std::shared_ptr<File> file = std::move(found->second);
+  Table().erase(found);
+  file->Release();
+}
+
+uint64_t FdTable::CredentialGeneration() { return generation; }
+
+void BumpCredentialGeneration() { ++generation; }
+
+}  // namespace vabi

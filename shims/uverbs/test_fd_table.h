@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#ifndef VABI_SHIMS_UVERBS_TEST_FD_TABLE_H_
+#define VABI_SHIMS_UVERBS_TEST_FD_TABLE_H_
+
+namespace vabi {
+
+// As if the process had called seteuid().
+void BumpCredentialGeneration();
+
+}  // namespace vabi
+
+#endif  // VABI_SHIMS_UVERBS_TEST_FD_TABLE_H_

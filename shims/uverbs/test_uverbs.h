@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#ifndef VABI_SHIMS_UVERBS_TEST_UVERBS_H_
+#define VABI_SHIMS_UVERBS_TEST_UVERBS_H_
+
+#include <errno.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "harness/world/test_world.h"
+#include "shims/trace/trace.h"
+#include "shims/uverbs/device.h"
+#include "shims/uverbs/test_driver.h"
+#include "shims/uverbs/test_fd_table.h"
+#include "shims/uverbs/uverbs_file.h"
+
+// One device with the test driver, one open file, and the three ways in as a program uses them.
+
+namespace vabi {
+
+using Bytes = std::vector<uint8_t>;
+
+// A request or reply by this kernel's layout, on the heap.
+class Struct : public Body {
+ public:
+  Struct(const World& world, StructId id, size_t tail = 0)
+      : Struct(world, std::make_shared<Bytes>(world.Size(id) + tail)) {}
+  Bytes& bytes() { return *bytes_; }
+  Struct& With(FieldId field, uint64_t value) {
+    Set(field, value);
+    return *this;
+  }
+
+ private:
+  Struct(const World& world, std::shared_ptr<Bytes> bytes)
+      : Body(world, bytes->data(), bytes->size()), bytes_(std::move(bytes)) {}
+  std::shared_ptr<Bytes> bytes_;
+};
+
+// struct ib_uverbs_attr
+struct RawAttr {
+  uint16_t attr_id, len, flags;
+  uint8_t elem_id, elem_reserved;
+  uint64_t data;
+};
+
+// An ioctl as libibverbs builds it.
+class Request {
+ public:
+  Request(uint16_t object, uint16_t method, uint32_t driver_id) {
+    header_.object_id = object;
+    header_.method_id = method;
+    header_.driver_id = driver_id;
+  }
+  RawAttr& Add(int64_t id, size_t length, uint64_t data, uint16_t flags = 1) {
+    attrs_.push_back({static_cast<uint16_t>(id), static_cast<uint16_t>(length), flags, 0, 0, data});
+    return attrs_.back();
+  }
+  RawAttr& AddIn(int64_t id, const Bytes& bytes) {
+    uint64_t data = 0;
+    if (bytes.size() <= 8) {
+      std::memcpy(&data, bytes.data(), bytes.size());
+    } else {
+      data = reinterpret_cast<uint64_t>(bytes.data());
+    }
+    return Add(id, bytes.size(), data);
+  }
+  RawAttr& AddOut(int64_t id, Bytes& bytes) {
+    return Add(id, bytes.size(), reinterpret_cast<uint64_t>(bytes.data()));
+  }
+  RawAttr& AddHandle(int64_t id, uint64_t handle = 0) { return Add(id, 0, handle); }
+  RawAttr& AddConst(int64_t id, uint64_t value) { return Add(id, 8, value); }
+  RawAttr* Find(int64_t id) {
+    for (RawAttr& attr : attrs_) {
+      if (attr.attr_id == id) return &attr;
+    }
+    return nullptr;
+  }
+  bool Written(int64_t id) { return (Find(id)->flags & 2) != 0; }  // UVERBS_ATTR_F_VALID_OUTPUT
+
+  struct Header {
+    uint16_t length = 0, object_id = 0, method_id = 0, num_attrs = 0;
+    uint64_t reserved1 = 0;
+    uint32_t driver_id = 0, reserved2 = 0;
+  };
+  Header& header() { return header_; }
+  std::vector<RawAttr>& attrs() { return attrs_; }
+  bool keep_length = false;  // a test has set header().length and num_attrs itself
+
+ private:
+  Header header_;
+  std::vector<RawAttr> attrs_;
+};
+
+class UverbsTest : public testing::Test {
+ protected:
+  explicit UverbsTest(const char* kernel = "debian-7.3.4")
+      : image_(std::make_unique<WorldImage>(Pristine(kernel))),
+        world_(image_.get()),
+        trace_path_(testing::TempDir() + "/uverbs_test." + std::to_string(getpid())) {
+    TestDriver::script() = {};
+    SetDriverForTest(DriverId::rxe, &TestDriver::Make);
+    // The test driver has everything that the kernel's core can do.
+    for (auto& served : image().op_served[Index(DriverId::rxe)]) served = 1;
+    Reinstall();
+  }
+  ~UverbsTest() override {
+    file_.reset();
+    for (const int fd : fds_) {
+      FdTable::Remove(fd);
+      close(fd);
+    }
+    trace::Open("");
+    unlink(trace_path_.c_str());
+  }
+  // After a change of the world or of the driver's script.
+  void Reinstall() {
+    file_.reset();
+    ASSERT_TRUE(InstallWorld(world_));
+    unlink(trace_path_.c_str());
+    trace::Open(trace_path_.c_str());
+    file_ = std::make_shared<UverbsFile>(*FindDevice(0));
+  }
+
+  const World& world() const { return world_; }
+  WorldImage& image() { return *image_; }
+  int64_t C(ConstId id) const { return world().Flag(id); }
+  UverbsFile& file() { return *file_; }
+  Device& device() { return *FindDevice(0); }
+  static TestDriver::Script& script() { return TestDriver::script(); }
+
+  // write() of a legacy command. Request and reply are the core's; the driver's parts follow.
+  long Write(uint32_t command, Struct request, Bytes* reply = nullptr, Bytes driver_in = {}) {
+    if (reply != nullptr) {
+      const uint64_t address = reinterpret_cast<uint64_t>(reply->data());
+      std::memcpy(request.bytes().data(), &address, sizeof(address));
+    }
+    Bytes all(8);
+    all.insert(all.end(), request.bytes().begin(), request.bytes().end());
+    all.insert(all.end(), driver_in.begin(), driver_in.end());
+    const uint16_t words[2] = {static_cast<uint16_t>(all.size() / 4),
+                               static_cast<uint16_t>(reply == nullptr ? 0 : reply->size() / 4)};
+    std::memcpy(all.data(), &command, 4);
+    std::memcpy(all.data() + 4, words, 4);
+    return file().Write(all.data(), all.size());
+  }
+  // Extended write(); both bodies are filled up to whole words of 8 bytes.
+  long WriteEx(uint32_t command, Bytes request, Bytes* reply = nullptr, Bytes driver_in = {},
+               uint16_t driver_out_words = 0) {
+    request.resize((request.size() + 7) & ~size_t{7});
+    Bytes all(24);
+    all.insert(all.end(), request.begin(), request.end());
+    all.insert(all.end(), driver_in.begin(), driver_in.end());
+    const uint32_t number = command | 0x80000000;
+    const auto core_out =
+        static_cast<uint16_t>(reply == nullptr ? 0 : reply->size() / 8 - driver_out_words);
+    const uint16_t words[2] = {static_cast<uint16_t>(request.size() / 8), core_out};
+    const uint64_t address = reply == nullptr ? 0 : reinterpret_cast<uint64_t>(reply->data());
+    const uint16_t more[2] = {static_cast<uint16_t>(driver_in.size() / 8), driver_out_words};
+    std::memcpy(all.data(), &number, 4);
+    std::memcpy(all.data() + 4, words, 4);
+    std::memcpy(all.data() + 8, &address, 8);
+    std::memcpy(all.data() + 16, more, 4);
+    return file().Write(all.data(), all.size());
+  }
+  Request New(ConstId object, ConstId method) {
+    return Request(static_cast<uint16_t>(C(object)), static_cast<uint16_t>(C(method)),
+                   device().image().driver_id);
+  }
+  long Ioctl(Request& request, unsigned long number = 0xc0181b01) {
+    if (!request.keep_length) {
+      request.header().num_attrs = static_cast<uint16_t>(request.attrs().size());
+      request.header().length = static_cast<uint16_t>(24 + 16 * request.attrs().size());
+    }
+    Bytes all(24 + 16 * request.attrs().size());
+    std::memcpy(all.data(), &request.header(), 24);
+    std::memcpy(all.data() + 24, request.attrs().data(), all.size() - 24);
+    const long result = file().Ioctl(number, all.data());
+    std::memcpy(request.attrs().data(), all.data() + 24, all.size() - 24);
+    return result;
+  }
+  // DEVICE.INVOKE_WRITE
+  long Invoke(uint32_t command, const Bytes& request, Bytes* reply = nullptr) {
+    Request call = New(VABI_C(UVERBS_OBJECT_DEVICE), VABI_C(UVERBS_METHOD_INVOKE_WRITE));
+    call.AddConst(C(VABI_C(UVERBS_ATTR_WRITE_CMD)), command);
+    if (!request.empty()) call.AddIn(C(VABI_C(UVERBS_ATTR_CORE_IN)), request);
+    if (reply != nullptr) call.AddOut(C(VABI_C(UVERBS_ATTR_CORE_OUT)), *reply);
+    return Ioctl(call);
+  }
+
+  Struct S(StructId id, size_t tail = 0) const { return Struct(world(), id, tail); }
+  uint32_t U32(const Bytes& bytes, FieldId field) const {
+    return Body(world(), const_cast<uint8_t*>(bytes.data()), bytes.size()).U32(field);
+  }
+
+  void OpenContext() {
+    Request call = New(VABI_C(UVERBS_OBJECT_DEVICE), VABI_C(UVERBS_METHOD_GET_CONTEXT));
+    ASSERT_EQ(0, Ioctl(call));
+  }
+  uint32_t AllocPd() {
+    Bytes reply(4);
+    EXPECT_GT(Write(3, S(VABI_S(ib_uverbs_alloc_pd)), &reply), 0);
+    return U32(reply, VABI_F(ib_uverbs_alloc_pd_resp, pd_handle));
+  }
+  Struct CqRequest() const {
+    return S(VABI_S(ib_uverbs_create_cq))
+        .With(VABI_F(ib_uverbs_create_cq, cqe), 16)
+        .With(VABI_F(ib_uverbs_create_cq, user_handle), 0x1234)
+        .With(VABI_F(ib_uverbs_create_cq, comp_channel), static_cast<uint32_t>(-1));
+  }
+  uint32_t CreateCq() {
+    Bytes reply(8);
+    EXPECT_GT(Write(18, CqRequest(), &reply), 0);
+    return U32(reply, VABI_F(ib_uverbs_create_cq_resp, cq_handle));
+  }
+  Struct QpRequest(uint32_t pd, uint32_t cq, uint8_t type = 2) const {
+    return S(VABI_S(ib_uverbs_create_qp))
+        .With(VABI_F(ib_uverbs_create_qp, pd_handle), pd)
+        .With(VABI_F(ib_uverbs_create_qp, send_cq_handle), cq)
+        .With(VABI_F(ib_uverbs_create_qp, recv_cq_handle), cq)
+        .With(VABI_F(ib_uverbs_create_qp, max_send_wr), 8)
+        .With(VABI_F(ib_uverbs_create_qp, qp_type), type);
+  }
+  uint32_t CreateQp(uint32_t pd, uint32_t cq, uint8_t type = 2) {
+    Bytes reply(32);
+    EXPECT_GT(Write(24, QpRequest(pd, cq, type), &reply), 0);
+    return U32(reply, VABI_F(ib_uverbs_create_qp_resp, qp_handle));
+  }
+  int CreateChannel() {
+    Bytes reply(4);
+    EXPECT_GT(Write(17, S(VABI_S(ib_uverbs_create_comp_channel)), &reply), 0);
+    const int fd = static_cast<int>(U32(reply, VABI_F(ib_uverbs_create_comp_channel_resp, fd)));
+    fds_.push_back(fd);
+    return fd;
+  }
+  long DestroyPd(uint32_t pd) {
+    return Write(4, S(VABI_S(ib_uverbs_dealloc_pd)).With(VABI_F(ib_uverbs_dealloc_pd, pd_handle), pd));
+  }
+
+  // The trace so far, and its last line.
+  std::vector<nlohmann::json> Trace() {
+    std::vector<nlohmann::json> lines;
+    std::ifstream in(trace_path_);
+    for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
+    return lines;
+  }
+  nlohmann::json Last() {
+    auto lines = Trace();
+    return lines.empty() ? nlohmann::json::object() : lines.back();
+  }
+  std::string LastRule() { return Last().value("rule", ""); }
+
+  // Compiling a world takes longer than most tests; each kernel is compiled once.
+  static const WorldImage& Pristine(const std::string& kernel) {
+    static auto* worlds = new std::map<std::string, std::unique_ptr<TestWorld>>;
+    std::unique_ptr<TestWorld>& world = (*worlds)[kernel];
+    if (!world) world = std::make_unique<TestWorld>(kernel, std::initializer_list<const char*>{"rxe"});
+    return world->image();
+  }
+
+  std::unique_ptr<WorldImage> image_;
+  World world_;
+  std::string trace_path_;
+  std::shared_ptr<UverbsFile> file_;
+  std::vector<int> fds_;
+};
+
+}  // namespace vabi
+
+#endif  // VABI_SHIMS_UVERBS_TEST_UVERBS_H_

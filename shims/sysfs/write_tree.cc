@@ -12,6 +12,7 @@
 #include <map>
 #include <set>
 #include <system_error>
+#include <tuple>
 
 namespace vabi::sysfs {
 namespace {
@@ -74,18 +75,19 @@ class Writer {
       if (symlink(file.link_target.c_str(), to.c_str()) != 0) return Failed("make link", to, errno);
       return "";
     }
-    const std::string content = file.read_errno ? std::to_string(file.read_errno) : file.content;
+    const std::string& content = file.content;
     // The owner may always read: the shim decides by the world's user, not by the harness'.
     const mode_t mode = (file.mode & 0777) | 0400 | (file.read_errno ? S_ISVTX : 0U);
-    const auto key = std::make_pair(mode, content);
+    const auto key = std::make_tuple(mode, file.read_errno, content);
     const auto same = written_.find(key);
     // A file system that allows no more links to it gets another copy.
     if (same != written_.end() && link(same->second.c_str(), to.c_str()) == 0) return "";
     const int fd = open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) return Failed("make", to, errno);
+    const struct timespec held[2] = {{file.read_errno, 0}, {file.read_errno, 0}};
     const bool done =
         write(fd, content.data(), content.size()) == static_cast<ssize_t>(content.size()) &&
-        fchmod(fd, mode) == 0;
+        fchmod(fd, mode) == 0 && (file.read_errno == 0 || futimens(fd, held) == 0);
     const int failure = errno;
     close(fd);
     if (!done) return Failed("write", to, failure);
@@ -95,7 +97,7 @@ class Writer {
 
   std::string root_;
   std::set<std::string> made_;
-  std::map<std::pair<mode_t, std::string>, std::string> written_;
+  std::map<std::tuple<mode_t, int, std::string>, std::string> written_;
 };
 
 }  // namespace

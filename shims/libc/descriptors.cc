@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "shims/libc/descriptors.h"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+
+#include <mutex>
+#include <new>
+
+#include "shims/sys/sys.h"
+
+// glibc's pthread_atfork lives in a part of libc that is linked into each object; this is what it
+// calls.
+extern "C" int __register_atfork(void (*prepare)(), void (*parent)(), void (*child)(), void* dso);
+extern "C" void* __dso_handle;
+
+namespace vabi::libc {
+namespace {
+
+// One open file description, shared by the descriptors that dup made.
+struct Description {
+  std::shared_ptr<File> file;
+  int descriptors;
+  int owner;  // the process that opened it
+};
+
+constexpr int kChunk = 1024;
+
+struct Table {
+  std::mutex mutex;
+  Description** chunks[kMaxFds / kChunk] = {};
+  int end = 0;  // one past the highest descriptor that was ever ours
+};
+
+// Never destroyed: other threads and exit handlers still close descriptors at the very end.
+alignas(Table) char g_table_storage[sizeof(Table)];
+std::atomic<Table*> g_table{nullptr};
+std::atomic<uint64_t> g_credentials{0};
+
+Table& TheTable() { return *g_table.load(std::memory_order_acquire); }
+
+Description** SlotOf(Table& table, int fd) {
+  Description**& chunk = table.chunks[fd / kChunk];
+  if (chunk == nullptr) chunk = new Description*[kChunk]();
+  return &chunk[fd % kChunk];
+}
+
+// With the mutex held. The description when `fd` was its last descriptor.
+std::unique_ptr<Description> TakeOut(Table& table, int fd) {
+  Description** slot = SlotOf(table, fd);
+  Description* description = *slot;
+  *slot = nullptr;
+  SetBits(fd, 0);
+  if (description == nullptr) return nullptr;
+  if (--description->descriptors == 0) return std::unique_ptr<Description>(description);
+  if (description->file->backing_fd() == fd) {
+    for (int other = 0; other < table.end; ++other) {
+      if ((BitsOf(other) & kFake) && *SlotOf(table, other) == description) {
+        description->file->set_backing_fd(other);
+        break;
+      }
+    }
+  }
+  return nullptr;
+}
+
+// A child that inherited the description has a copy of the fake kernel's state: what it closes last
+// is only its copy, and must not be announced to the peers of the parent's.
+void ReleaseIfOwned(std::unique_ptr<Description> last) {
+  if (last != nullptr && last->owner == sys::GetPid()) last->file->Release();
+}
+
+void BeforeFork() { TheTable().mutex.lock(); }
+void AfterFork() { TheTable().mutex.unlock(); }
+
+}  // namespace
+
+void SetUpDescriptors() {
+  if (g_table.load() != nullptr) return;
+  g_table.store(new (g_table_storage) Table, std::memory_order_release);
+  __register_atfork(BeforeFork, AfterFork, AfterFork, &__dso_handle);
+}
+
+void Duplicated(int from, int to) {
+  if (from == to) return;
+  if (BitsOf(to) != 0) Closed(to);
+  const uint8_t bits = BitsOf(from);
+  if (bits == 0) return;
+  if (bits & kFake) {
+    Table& table = TheTable();
+    const std::lock_guard<std::mutex> lock(table.mutex);
+    Description* description = *SlotOf(table, from);
+    if (description == nullptr) return;
+    ++description->descriptors;
+    *SlotOf(table, to) = description;
+    if (to >= table.end) table.end = to + 1;
+  }
+  SetBits(to, bits);
+}
+
+void Closed(int fd) {
+  const uint8_t bits = BitsOf(fd);
+  if (bits == 0) return;
+  if (bits & kFake) {
+    FdTable::Remove(fd);
+  } else {
+    SetBits(fd, 0);
+  }
+}
+
+void ClosedRange(unsigned first, unsigned last) {
+  for (unsigned fd = first; fd <= last && fd < static_cast<unsigned>(kMaxFds); ++fd) {
+    if (g_fd_bits[fd] != 0) Closed(static_cast<int>(fd));
+  }
+}
+
+void NoteExec() {
+  Table* table = g_table.load(std::memory_order_acquire);
+  if (table == nullptr) return;
+  for (int fd = 0; fd < table->end; ++fd) {
+    if (!(BitsOf(fd) & kFake)) continue;
+    const long flags = sys::Syscall(SYS_fcntl, fd, F_GETFD);
+    if (flags >= 0 && !(flags & FD_CLOEXEC)) {
+      TraceEvent("unmodelled", "a descriptor of a fake device stays open over exec");
+      return;
+    }
+  }
+}
+
+bool IsNonBlocking(int fd) {
+  const long flags = sys::Syscall(SYS_fcntl, fd, F_GETFL);
+  return flags >= 0 && (flags & O_NONBLOCK) != 0;
+}
+
+void NoteCredentials() { g_credentials.fetch_add(1, std::memory_order_relaxed); }
+
+}  // namespace vabi::libc
+
+namespace vabi {
+
+using libc::BitsOf;
+using libc::kFake;
+
+void FdTable::Install(int fd, std::shared_ptr<File> file) {
+  libc::SetUpDescriptors();
+  if (fd < 0 || fd >= libc::kMaxFds) return;
+  file->set_backing_fd(fd);
+  libc::Table& table = libc::TheTable();
+  std::unique_ptr<libc::Description> stale;
+  {
+    const std::lock_guard<std::mutex> lock(table.mutex);
+    // Something closed the old descriptor behind our back.
+    stale = libc::TakeOut(table, fd);
+    *libc::SlotOf(table, fd) = new libc::Description{std::move(file), 1, sys::GetPid()};
+    if (fd >= table.end) table.end = fd + 1;
+    libc::SetBits(fd, kFake);
+  }
+  libc::ReleaseIfOwned(std::move(stale));
+}
+
+std::shared_ptr<File> FdTable::Get(int fd) {
+  if (!(BitsOf(fd) & kFake)) return nullptr;
+  libc::Table& table = libc::TheTable();
+  const std::lock_guard<std::mutex> lock(table.mutex);
+  libc::Description* description = *libc::SlotOf(table, fd);
+  return description == nullptr ? nullptr : description->file;
+}
+
+void FdTable::Remove(int fd) {
+  if (!(BitsOf(fd) & kFake)) return;
+  libc::Table& table = libc::TheTable();
+  std::unique_ptr<libc::Description> last;
+  {
+    const std::lock_guard<std::mutex> lock(table.mutex);
+    last = libc::TakeOut(table, fd);
+  }
+  libc::ReleaseIfOwned(std::move(last));
+}
+
+uint64_t FdTable::CredentialGeneration() {
+  return libc::g_credentials.load(std::memory_order_relaxed);
+}
+
+}  // namespace vabi

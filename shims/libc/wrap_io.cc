@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Reading, writing, ioctl and mmap of a descriptor.
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include <cstdarg>
+
+#include "shims/libc/descriptors.h"
+#include "shims/libc/originals.h"
+#include "shims/sys/sys.h"
+
+extern "C" [[noreturn]] void __chk_fail();
+
+namespace vabi::libc {
+namespace {
+
+[[gnu::noinline]] ssize_t ReadFake(int fd, void* buffer, size_t size) {
+  const std::shared_ptr<File> file = FdTable::Get(fd);
+  if (file == nullptr) return sys::Read(fd, buffer, size);
+  const KeepErrno keep;
+  return file->Read(buffer, size, IsNonBlocking(fd));
+}
+
+[[gnu::noinline]] ssize_t WriteFake(int fd, const void* buffer, size_t size) {
+  const std::shared_ptr<File> file = FdTable::Get(fd);
+  if (file == nullptr) return sys::Write(fd, buffer, size);
+  const KeepErrno keep;
+  return file->Write(buffer, size);
+}
+
+// fs/read_write.c:do_loop_readv_writev: one call for each part, until one is short or fails.
+template <typename Transfer>
+ssize_t EachPart(const struct ::iovec* parts, int count, Transfer transfer) {
+  if (count < 0 || count > 1024) return -EINVAL;
+  ssize_t total = 0;
+  for (int i = 0; i < count; ++i) {
+    const ssize_t done = transfer(parts[i].iov_base, parts[i].iov_len);
+    if (done < 0) return total > 0 ? total : done;
+    total += done;
+    if (static_cast<size_t>(done) != parts[i].iov_len) break;
+  }
+  return total;
+}
+
+[[gnu::noinline]] long IoctlFake(int fd, unsigned long request, void* argument) {
+  switch (request) {
+    // fs/ioctl.c:do_vfs_ioctl answers these before the device sees them.
+    case FIOCLEX:
+    case FIONCLEX:
+    case FIONBIO:
+    case FIOASYNC:
+      return sys::Syscall(SYS_ioctl, fd, static_cast<long>(request),
+                          reinterpret_cast<long>(argument));
+    default:
+      break;
+  }
+  const std::shared_ptr<File> file = FdTable::Get(fd);
+  if (file == nullptr) return -EBADF;
+  const KeepErrno keep;
+  return file->Ioctl(request, argument);
+}
+
+[[gnu::noinline]] void* MmapFake(void* address, size_t size, int protection, int flags, int fd,
+                                 off_t offset) {
+  const std::shared_ptr<File> file = FdTable::Get(fd);
+  long result = -EBADF;
+  if (file != nullptr) {
+    const KeepErrno keep;
+    result = file->Mmap(address, size, protection, flags, offset);
+  }
+  if (result < 0 && result >= -4095) {
+    errno = static_cast<int>(-result);
+    return MAP_FAILED;
+  }
+  return reinterpret_cast<void*>(result);
+}
+
+// Positioned access: the devices have no position (stream_open), attribute files do.
+ssize_t PositionedFake(int fd, void* buffer, size_t size) {
+  struct ::stat st;
+  const std::shared_ptr<File> file = FdTable::Get(fd);
+  unsigned mode = 0;
+  uint64_t rdev = 0;
+  if (file == nullptr) return -EBADF;
+  if (file->StatAs(&mode, &rdev) && S_ISREG(mode) && sys::Fstat(fd, &st) == 0) {
+    return buffer == nullptr ? -EBADF : file->Read(buffer, size, false);
+  }
+  return -ESPIPE;
+}
+
+bool IsFake(int fd) { return VABI_UNLIKELY((BitsOf(fd) & kFake) != 0); }
+
+}  // namespace
+}  // namespace vabi::libc
+
+using namespace vabi::libc;  // NOLINT: this file defines libc's names
+
+ssize_t wrap_read(int fd, void* buffer, size_t size) {
+  if (IsFake(fd)) return Answer(ReadFake(fd, buffer, size));
+  return original::read()(fd, buffer, size);
+}
+ssize_t wrap___read_chk(int fd, void* buffer, size_t size, size_t room) {
+  if (size > room) __chk_fail();
+  return wrap_read(fd, buffer, size);
+}
+ssize_t wrap_pread(int fd, void* buffer, size_t size, off_t offset) {
+  if (IsFake(fd)) return Answer(PositionedFake(fd, buffer, size));
+  return original::pread()(fd, buffer, size, offset);
+}
+ssize_t wrap_pread64(int fd, void* buffer, size_t size, off_t offset) {
+  if (IsFake(fd)) return Answer(PositionedFake(fd, buffer, size));
+  return original::pread64()(fd, buffer, size, offset);
+}
+ssize_t wrap___pread_chk(int fd, void* buffer, size_t size, off_t offset, size_t room) {
+  if (size > room) __chk_fail();
+  return wrap_pread(fd, buffer, size, offset);
+}
+ssize_t wrap___pread64_chk(int fd, void* buffer, size_t size, off_t offset, size_t room) {
+  if (size > room) __chk_fail();
+  return wrap_pread64(fd, buffer, size, offset);
+}
+ssize_t wrap_readv(int fd, const struct ::iovec* parts, int count) {
+  if (IsFake(fd)) {
+    return Answer(
+        EachPart(parts, count, [fd](void* part, size_t size) { return ReadFake(fd, part, size); }));
+  }
+  return original::readv()(fd, parts, count);
+}
+
+ssize_t wrap_write(int fd, const void* buffer, size_t size) {
+  if (IsFake(fd)) return Answer(WriteFake(fd, buffer, size));
+  return original::write()(fd, buffer, size);
+}
+ssize_t wrap_pwrite(int fd, const void* buffer, size_t size, off_t offset) {
+  if (IsFake(fd)) return Answer(PositionedFake(fd, nullptr, 0));
+  return original::pwrite()(fd, buffer, size, offset);
+}
+ssize_t wrap_pwrite64(int fd, const void* buffer, size_t size, off_t offset) {
+  if (IsFake(fd)) return Answer(PositionedFake(fd, nullptr, 0));
+  return original::pwrite64()(fd, buffer, size, offset);
+}
+ssize_t wrap_writev(int fd, const struct ::iovec* parts, int count) {
+  if (IsFake(fd)) {
+    return Answer(EachPart(parts, count,
+                           [fd](void* part, size_t size) { return WriteFake(fd, part, size); }));
+  }
+  return original::writev()(fd, parts, count);
+}
+
+int wrap_ioctl(int fd, unsigned long request, ...) {
+  va_list list;
+  va_start(list, request);
+  void* argument = va_arg(list, void*);
+  va_end(list);
+  if (IsFake(fd)) return static_cast<int>(Answer(IoctlFake(fd, request, argument)));
+  return original::ioctl()(fd, request, argument);
+}
+
+void* wrap_mmap(void* address, size_t size, int protection, int flags, int fd, off_t offset) {
+  if (IsFake(fd) && !(flags & MAP_ANONYMOUS)) {
+    return MmapFake(address, size, protection, flags, fd, offset);
+  }
+  return original::mmap()(address, size, protection, flags, fd, offset);
+}
+void* wrap_mmap64(void* address, size_t size, int protection, int flags, int fd, off_t offset) {
+  if (IsFake(fd) && !(flags & MAP_ANONYMOUS)) {
+    return MmapFake(address, size, protection, flags, fd, offset);
+  }
+  return original::mmap64()(address, size, protection, flags, fd, offset);
+}
+
+// Copies inside the kernel: neither the devices nor attribute files take part, and programs fall
+// back to read.
+ssize_t wrap_copy_file_range(int from, off_t* from_offset, int to, off_t* to_offset, size_t size,
+                             unsigned flags) {
+  if (IsFake(from) || IsFake(to)) return Answer(static_cast<ssize_t>(-EINVAL));
+  return original::copy_file_range()(from, from_offset, to, to_offset, size, flags);
+}
+ssize_t wrap_sendfile(int to, int from, off_t* offset, size_t size) {
+  if (IsFake(from) || IsFake(to)) return Answer(static_cast<ssize_t>(-EINVAL));
+  return original::sendfile()(to, from, offset, size);
+}
+ssize_t wrap_sendfile64(int to, int from, off_t* offset, size_t size) {
+  if (IsFake(from) || IsFake(to)) return Answer(static_cast<ssize_t>(-EINVAL));
+  return original::sendfile64()(to, from, offset, size);
+}
+ssize_t wrap_splice(int from, off_t* from_offset, int to, off_t* to_offset, size_t size,
+                    unsigned flags) {
+  if (IsFake(from) || IsFake(to)) return Answer(static_cast<ssize_t>(-EINVAL));
+  return original::splice()(from, from_offset, to, to_offset, size, flags);
+}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Opening by path.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdlib>
+#include <cstring>
+
+#include "shims/libc/attributes.h"
+#include "shims/libc/descriptors.h"
+#include "shims/libc/originals.h"
+#include "shims/libc/paths.h"
+#include "shims/libc/unreadable_file.h"
+#include "shims/sys/sys.h"
+
+namespace vabi::libc {
+namespace {
+
+bool HasMode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
+
+int Wanted(int flags) {
+  switch (flags & O_ACCMODE) {
+    case O_RDONLY:
+      return R_OK;
+    case O_WRONLY:
+      return W_OK;
+    default:
+      return R_OK | W_OK;
+  }
+}
+
+// The flags that belong to the new descriptor, whatever opened it.
+void SetDescriptorFlags(int fd, int flags) {
+  sys::Syscall(SYS_fcntl, fd, F_SETFD, flags & O_CLOEXEC ? FD_CLOEXEC : 0);
+  const long status = sys::Syscall(SYS_fcntl, fd, F_GETFL);
+  const bool has = (status & O_NONBLOCK) != 0, wants = (flags & O_NONBLOCK) != 0;
+  if (status >= 0 && has != wants) sys::Syscall(SYS_fcntl, fd, F_SETFL, status ^ O_NONBLOCK);
+}
+
+int OpenNode(const Located& where, int flags) {
+  const NodeView& node = *where.node;
+  if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL)) return -EEXIST;
+  if (flags & O_DIRECTORY) return -ENOTDIR;
+  if ((flags & O_PATH) || node.kind != 0) return sys::Open(where.real, flags & ~O_CREAT);
+  const int denied = CheckAccess(S_IFCHR | node.mode, node.uid, node.gid, Wanted(flags));
+  if (denied < 0) return denied;
+  if (!InstallFakeKernels()) return -ENXIO;
+  Opened opened;
+  const int result = FakeKernel::OpenNode(node.path, flags, &opened);
+  if (result > 0) {
+    TraceEvent("unmodelled", node.path);
+    return -ENXIO;
+  }
+  if (result < 0) return result;
+  SetDescriptorFlags(opened.fd, flags);
+  FdTable::Install(opened.fd, std::move(opened.file));
+  return opened.fd;
+}
+
+// The errno that a file of the tree stands for, when it is marked so (shims/sysfs/write_tree.h).
+int HeldErrno(const struct ::stat& st) {
+  return S_ISREG(st.st_mode) && (st.st_mode & S_ISVTX) ? static_cast<int>(st.st_mtim.tv_sec) : 0;
+}
+
+// fs/kernfs/file.c:kernfs_fop_open and the permission check before it.
+int CheckSysfsOpen(const Located& where, int flags) {
+  struct ::stat st;
+  const int found = StatLocated(where, flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0, &st);
+  if (found < 0) return found == -ENOENT && (flags & O_CREAT) ? -EACCES : found;
+  if (S_ISDIR(st.st_mode)) return 0;
+  const int want = Wanted(flags);
+  if (!(want & W_OK)) return CheckAccess(st.st_mode, st.st_uid, st.st_gid, want);
+  // Not even root opens a file for writing that has no store function. Where there is one, what it
+  // would do is not modelled.
+  if (st.st_mode & 0222) TraceEvent("unmodelled", "a sysfs file was opened for writing");
+  return -EACCES;
+}
+
+int OpenRedirected(const Located& where, int flags, mode_t mode) {
+  if (where.sysfs && !(flags & O_PATH)) {
+    const int allowed = CheckSysfsOpen(where, flags);
+    if (allowed < 0) return allowed;
+  }
+  const int fd = original::open()(where.real, where.sysfs ? flags & ~O_CREAT : flags, mode);
+  if (fd < 0) return -errno;
+  struct ::stat st;
+  if (sys::Fstat(fd, &st) < 0) return fd;
+  uint8_t bits = where.sysfs ? kSysfs : 0;
+  if (S_ISDIR(st.st_mode) && (where.sysfs || where.dev || where.near)) {
+    bits |= kDirectory | (where.dev ? kDevFolder : 0);
+  }
+  SetBits(fd, bits);
+  const int error = where.read_error ? where.read_error : where.sysfs ? HeldErrno(st) : 0;
+  if (error != 0 && !(flags & O_PATH)) {
+    FdTable::Install(fd, std::make_shared<UnreadableFile>(error));
+  }
+  return fd;
+}
+
+// A program may reach the world through a descriptor of a folder above it.
+int NoteNative(const Located& where, int fd) {
+  if (BitsOf(fd) != 0) Closed(fd);  // closed behind our back
+  if (where.near) {
+    const KeepErrno keep;
+    struct ::stat st;
+    if (sys::Fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) SetBits(fd, kDirectory);
+  }
+  return fd;
+}
+
+[[gnu::noinline]] int OpenConcerned(int dirfd, const char* path, int flags, mode_t mode) {
+  Located where;
+  const int saved = errno;
+  Locate(dirfd, path, &where, !(flags & O_NOFOLLOW));
+  if (where.kind == Located::Kind::kNative) {
+    errno = saved;
+    const int fd = original::openat()(dirfd, path, flags, mode);
+    return fd < 0 ? fd : NoteNative(where, fd);
+  }
+  const int result = where.kind == Located::Kind::kNode ? OpenNode(where, flags)
+                                                        : OpenRedirected(where, flags, mode);
+  errno = saved;
+  return Answer(result);
+}
+
+// A stream on a file whose read fails: libc reads streams without asking us.
+ssize_t FailingRead(void* cookie, char*, size_t) {
+  errno = static_cast<int>(reinterpret_cast<intptr_t>(cookie));
+  return -1;
+}
+
+FILE* OpenStream(const char* path, const char* mode, FILE* (*native)(const char*, const char*)) {
+  Located where;
+  const int saved = errno;
+  Locate(AT_FDCWD, path, &where);
+  if (where.kind == Located::Kind::kNative) {
+    errno = saved;
+    return native(path, mode);
+  }
+  if (where.kind == Located::Kind::kNode && where.node->kind == 0) {
+    const int flags = mode[0] == 'r' && std::strchr(mode, '+') == nullptr ? O_RDONLY : O_RDWR;
+    const int fd = OpenConcerned(AT_FDCWD, path, flags | O_CLOEXEC, 0);
+    if (fd < 0) return nullptr;
+    TraceEvent("not_intercepted", "a device node was opened as a stream");
+    return fdopen(fd, mode);
+  }
+  if (where.sysfs) {
+    const bool writes = mode[0] != 'r' || std::strchr(mode, '+') != nullptr;
+    const int allowed = CheckSysfsOpen(where, writes ? O_RDWR : O_RDONLY);
+    if (allowed < 0) {
+      errno = -allowed;
+      return nullptr;
+    }
+  }
+  FILE* stream = native(where.real, mode);
+  if (stream == nullptr) return nullptr;
+  struct ::stat st;
+  const int fd = fileno(stream);
+  const int held = where.sysfs && sys::Fstat(fd, &st) == 0 ? HeldErrno(st) : 0;
+  const int error = where.read_error ? where.read_error : held;
+  if (error != 0) {
+    original::fclose()(stream);
+    cookie_io_functions_t functions = {FailingRead, nullptr, nullptr, nullptr};
+    stream = fopencookie(reinterpret_cast<void*>(static_cast<intptr_t>(error)), "r", functions);
+  }
+  errno = saved;
+  return stream;
+}
+
+FILE* ReopenStream(const char* path, const char* mode, FILE* stream,
+                   FILE* (*native)(const char*, const char*, FILE*)) {
+  Located where;
+  if (path == nullptr || !MayConcern(path)) return native(path, mode, stream);
+  Locate(AT_FDCWD, path, &where);
+  return native(where.kind == Located::Kind::kNative ? path : where.real, mode, stream);
+}
+
+}  // namespace
+}  // namespace vabi::libc
+
+using namespace vabi::libc;  // NOLINT: this file defines libc's names
+
+#define VABI_MODE_ARGUMENT(mode) \
+  mode_t mode = 0;               \
+  if (HasMode(flags)) {          \
+    va_list list;                \
+    va_start(list, flags);       \
+    mode = va_arg(list, mode_t); \
+    va_end(list);                \
+  }
+
+// A native open hands out a number that we may still know as something else.
+static inline int Fresh(int fd) {
+  if (VABI_UNLIKELY(BitsOf(fd) != 0)) Closed(fd);
+  return fd;
+}
+
+int wrap_open(const char* path, int flags, ...) {
+  VABI_MODE_ARGUMENT(mode);
+  if (VABI_LIKELY(!MayConcern(path))) return Fresh(original::open()(path, flags, mode));
+  return OpenConcerned(AT_FDCWD, path, flags, mode);
+}
+
+int wrap_open64(const char* path, int flags, ...) {
+  VABI_MODE_ARGUMENT(mode);
+  if (VABI_LIKELY(!MayConcern(path))) return Fresh(original::open64()(path, flags, mode));
+  return OpenConcerned(AT_FDCWD, path, flags | O_LARGEFILE, mode);
+}
+
+int wrap___open_2(const char* path, int flags) {
+  if (VABI_LIKELY(!MayConcern(path))) return Fresh(original::__open_2()(path, flags));
+  return OpenConcerned(AT_FDCWD, path, flags, 0);
+}
+
+int wrap___open64_2(const char* path, int flags) {
+  if (VABI_LIKELY(!MayConcern(path))) return Fresh(original::__open64_2()(path, flags));
+  return OpenConcerned(AT_FDCWD, path, flags | O_LARGEFILE, 0);
+}
+
+int wrap_openat(int dirfd, const char* path, int flags, ...) {
+  VABI_MODE_ARGUMENT(mode);
+  if (VABI_LIKELY(!MayConcern(dirfd, path))) {
+    return Fresh(original::openat()(dirfd, path, flags, mode));
+  }
+  return OpenConcerned(dirfd, path, flags, mode);
+}
+
+int wrap_openat64(int dirfd, const char* path, int flags, ...) {
+  VABI_MODE_ARGUMENT(mode);
+  if (VABI_LIKELY(!MayConcern(dirfd, path))) {
+    return Fresh(original::openat64()(dirfd, path, flags, mode));
+  }
+  return OpenConcerned(dirfd, path, flags | O_LARGEFILE, mode);
+}
+
+int wrap___openat_2(int dirfd, const char* path, int flags) {
+  if (VABI_LIKELY(!MayConcern(dirfd, path))) {
+    return Fresh(original::__openat_2()(dirfd, path, flags));
+  }
+  return OpenConcerned(dirfd, path, flags, 0);
+}
+
+int wrap___openat64_2(int dirfd, const char* path, int flags) {
+  if (VABI_LIKELY(!MayConcern(dirfd, path))) {
+    return Fresh(original::__openat64_2()(dirfd, path, flags));
+  }
+  return OpenConcerned(dirfd, path, flags | O_LARGEFILE, 0);
+}
+
+int wrap_creat(const char* path, mode_t mode) {
+  if (VABI_LIKELY(!MayConcern(path))) return Fresh(original::creat()(path, mode));
+  return OpenConcerned(AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, mode);
+}
+
+int wrap_creat64(const char* path, mode_t mode) {
+  if (VABI_LIKELY(!MayConcern(path))) return Fresh(original::creat64()(path, mode));
+  return OpenConcerned(AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC | O_LARGEFILE, mode);
+}
+
+FILE* wrap_fopen(const char* path, const char* mode) {
+  if (VABI_LIKELY(!MayConcern(path))) return original::fopen()(path, mode);
+  return OpenStream(path, mode, original::fopen());
+}
+
+FILE* wrap_fopen64(const char* path, const char* mode) {
+  if (VABI_LIKELY(!MayConcern(path))) return original::fopen64()(path, mode);
+  return OpenStream(path, mode, original::fopen64());
+}
+
+FILE* wrap_freopen(const char* path, const char* mode, FILE* stream) {
+  return ReopenStream(path, mode, stream, original::freopen());
+}
+
+FILE* wrap_freopen64(const char* path, const char* mode, FILE* stream) {
+  return ReopenStream(path, mode, stream, original::freopen64());
+}
+
+int wrap_fclose(FILE* stream) {
+  {
+    const KeepErrno keep;  // fileno of a stream without descriptor sets it
+    const int fd = stream != nullptr ? fileno(stream) : -1;
+    if (VABI_UNLIKELY(fd >= 0 && BitsOf(fd) != 0)) Closed(fd);
+  }
+  return original::fclose()(stream);
+}
+
+int wrap_inotify_add_watch(int fd, const char* path, uint32_t mask) {
+  if (VABI_LIKELY(!MayConcern(path))) return original::inotify_add_watch()(fd, path, mask);
+  Located where;
+  Locate(AT_FDCWD, path, &where);
+  if (where.kind == Located::Kind::kNative) return original::inotify_add_watch()(fd, path, mask);
+  const int watch = original::inotify_add_watch()(fd, where.real, mask);
+  if (watch >= 0 && where.dev) SetBits(fd, BitsOf(fd) | kWatch);
+  return watch;
+}

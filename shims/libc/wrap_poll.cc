@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Waiting. poll works natively on the descriptors behind the fake files; only waits for a device
+// node that will not appear are cut short in a world with virtual time: libibverbs and librdmacm
+// watch /dev/char with inotify beside a timer of five seconds (util/open_cdev.c:open_cdev_robust).
+#include <poll.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "shims/libc/originals.h"
+#include "shims/libc/state.h"
+#include "shims/sys/sys.h"
+
+extern "C" [[noreturn]] void __chk_fail();
+
+namespace vabi::libc {
+namespace {
+
+bool IsTimer(int fd) {
+  char link[48], target[32] = {};
+  std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  const long length =
+      sys::Syscall(SYS_readlinkat, -100 /* AT_FDCWD */, reinterpret_cast<long>(link),
+                   reinterpret_cast<long>(target), sizeof target - 1);
+  return length > 0 && std::strcmp(target, "anon_inode:[timerfd]") == 0;
+}
+
+// Lets the timers beside a watch expire at once. True: the wait is of that kind.
+bool PassTime(const struct ::pollfd* fds, nfds_t count) {
+  uint8_t bits = 0;
+  for (nfds_t i = 0; i < count; ++i) bits |= BitsOf(fds[i].fd);
+  if (VABI_LIKELY(!(bits & kWatch))) return false;
+  const WorldImage* image = Image();
+  if (image == nullptr || !image->virtual_time) return false;
+  const KeepErrno keep;
+  for (nfds_t i = 0; i < count; ++i) {
+    if (fds[i].fd < 0 || BitsOf(fds[i].fd) != 0 || !IsTimer(fds[i].fd)) continue;
+    struct ::itimerspec soon = {};
+    soon.it_value.tv_nsec = 1;
+    sys::Syscall(SYS_timerfd_settime, fds[i].fd, 0, reinterpret_cast<long>(&soon), 0);
+  }
+  return true;
+}
+
+}  // namespace
+}  // namespace vabi::libc
+
+using namespace vabi::libc;  // NOLINT: this file defines libc's names
+
+int wrap_poll(struct ::pollfd* fds, nfds_t count, int timeout) {
+  // A watch that has a limit of its own passes it at once.
+  if (PassTime(fds, count) && timeout > 0) timeout = 0;
+  return original::poll()(fds, count, timeout);
+}
+int wrap___poll_chk(struct ::pollfd* fds, nfds_t count, int timeout, size_t room) {
+  if (room / sizeof *fds < count) __chk_fail();
+  return wrap_poll(fds, count, timeout);
+}
+int wrap_ppoll(struct ::pollfd* fds, nfds_t count, const struct ::timespec* timeout,
+               const sigset_t* mask) {
+  const struct ::timespec none = {};
+  if (PassTime(fds, count) && timeout != nullptr) timeout = &none;
+  return original::ppoll()(fds, count, timeout, mask);
+}

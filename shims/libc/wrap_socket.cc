@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Sockets of a fake netlink family.
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "shims/libc/descriptors.h"
+#include "shims/libc/originals.h"
+#include "shims/sys/sys.h"
+
+extern "C" [[noreturn]] void __chk_fail();
+
+namespace vabi::libc {
+namespace {
+
+// As FakeKernel::OpenNetlink: 0 and *out, -errno, or 1: not ours.
+int OpenSocket(int type, int protocol, int* out) {
+  if (!InstallFakeKernels()) return 1;
+  Opened opened;
+  const int result = FakeKernel::OpenNetlink(type, protocol, &opened);
+  if (result != 0) return result;
+  const int fd = opened.fd;
+  sys::Syscall(SYS_fcntl, fd, F_SETFD, type & SOCK_CLOEXEC ? FD_CLOEXEC : 0);
+  if (type & SOCK_NONBLOCK) {
+    sys::Syscall(SYS_fcntl, fd, F_SETFL, sys::Syscall(SYS_fcntl, fd, F_GETFL) | O_NONBLOCK);
+  }
+  FdTable::Install(fd, std::move(opened.file));
+  SetBits(fd, kFake | kSocket);
+  *out = fd;
+  return 0;
+}
+
+// A message of one part, as send and recv have it.
+struct OnePart {
+  OnePart(const void* buffer, size_t size, const struct ::sockaddr* address, socklen_t length) {
+    part.iov_base = const_cast<void*>(buffer);
+    part.iov_len = size;
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_name = const_cast<struct ::sockaddr*>(address);
+    message.msg_namelen = length;
+  }
+  struct ::iovec part = {};
+  struct ::msghdr message = {};
+};
+
+bool IsOurs(int fd) { return VABI_UNLIKELY((BitsOf(fd) & kSocket) != 0); }
+
+// Runs `call` on the socket; errno stays, and the result is the kernel's.
+template <typename Call>
+auto On(int fd, Call call) -> decltype(call(std::declval<SocketFile&>())) {
+  const std::shared_ptr<SocketFile> file = GetSocket(fd);
+  if (file == nullptr) return -EBADF;
+  const KeepErrno keep;
+  return call(*file);
+}
+
+ssize_t SendOn(int fd, const void* buffer, size_t size, int flags, const struct ::sockaddr* address,
+               socklen_t length) {
+  OnePart one(buffer, size, address, length);
+  return On(fd, [&](SocketFile& file) { return file.SendMessage(&one.message, flags); });
+}
+
+ssize_t ReceiveOn(int fd, void* buffer, size_t size, int flags, struct ::sockaddr* address,
+                  socklen_t* length) {
+  OnePart one(buffer, size, address, address != nullptr && length != nullptr ? *length : 0);
+  const ssize_t result =
+      On(fd, [&](SocketFile& file) { return file.ReceiveMessage(&one.message, flags); });
+  if (result >= 0 && address != nullptr && length != nullptr) *length = one.message.msg_namelen;
+  return result;
+}
+
+}  // namespace
+}  // namespace vabi::libc
+
+using namespace vabi::libc;  // NOLINT: this file defines libc's names
+
+int wrap_socket(int domain, int type, int protocol) {
+  if (VABI_UNLIKELY(domain == AF_NETLINK && Active())) {
+    const int saved = errno;
+    int fake = -1;
+    const int result = OpenSocket(type, protocol, &fake);
+    errno = saved;
+    if (result == 0) return fake;
+    if (result < 0) return Answer(result);
+  }
+  const int fd = original::socket()(domain, type, protocol);
+  if (VABI_UNLIKELY(fd >= 0 && BitsOf(fd) != 0)) Closed(fd);
+  return fd;
+}
+
+int wrap_bind(int fd, const struct ::sockaddr* address, socklen_t length) {
+  if (!IsOurs(fd)) return original::bind()(fd, address, length);
+  return Answer(On(fd, [&](vabi::SocketFile& file) { return file.Bind(address, length); }));
+}
+int wrap_connect(int fd, const struct ::sockaddr* address, socklen_t length) {
+  if (!IsOurs(fd)) return original::connect()(fd, address, length);
+  return Answer(On(fd, [&](vabi::SocketFile& file) { return file.Connect(address, length); }));
+}
+int wrap_getsockname(int fd, struct ::sockaddr* address, socklen_t* length) {
+  if (!IsOurs(fd)) return original::getsockname()(fd, address, length);
+  return Answer(
+      On(fd, [&](vabi::SocketFile& file) { return file.SocketName(address, length, false); }));
+}
+int wrap_getpeername(int fd, struct ::sockaddr* address, socklen_t* length) {
+  if (!IsOurs(fd)) return original::getpeername()(fd, address, length);
+  return Answer(
+      On(fd, [&](vabi::SocketFile& file) { return file.SocketName(address, length, true); }));
+}
+int wrap_setsockopt(int fd, int level, int name, const void* value, socklen_t length) {
+  if (!IsOurs(fd)) return original::setsockopt()(fd, level, name, value, length);
+  return Answer(
+      On(fd, [&](vabi::SocketFile& file) { return file.SetOption(level, name, value, length); }));
+}
+int wrap_getsockopt(int fd, int level, int name, void* value, socklen_t* length) {
+  if (!IsOurs(fd)) return original::getsockopt()(fd, level, name, value, length);
+  return Answer(
+      On(fd, [&](vabi::SocketFile& file) { return file.GetOption(level, name, value, length); }));
+}
+
+ssize_t wrap_send(int fd, const void* buffer, size_t size, int flags) {
+  if (!IsOurs(fd)) return original::send()(fd, buffer, size, flags);
+  return Answer(SendOn(fd, buffer, size, flags, nullptr, 0));
+}
+ssize_t wrap_sendto(int fd, const void* buffer, size_t size, int flags,
+                    const struct ::sockaddr* address, socklen_t length) {
+  if (!IsOurs(fd)) return original::sendto()(fd, buffer, size, flags, address, length);
+  return Answer(SendOn(fd, buffer, size, flags, address, length));
+}
+ssize_t wrap_sendmsg(int fd, const struct ::msghdr* message, int flags) {
+  if (!IsOurs(fd)) return original::sendmsg()(fd, message, flags);
+  return Answer(On(fd, [&](vabi::SocketFile& file) { return file.SendMessage(message, flags); }));
+}
+
+ssize_t wrap_recv(int fd, void* buffer, size_t size, int flags) {
+  if (!IsOurs(fd)) return original::recv()(fd, buffer, size, flags);
+  return Answer(ReceiveOn(fd, buffer, size, flags, nullptr, nullptr));
+}
+ssize_t wrap___recv_chk(int fd, void* buffer, size_t size, size_t room, int flags) {
+  if (size > room) __chk_fail();
+  return wrap_recv(fd, buffer, size, flags);
+}
+ssize_t wrap_recvfrom(int fd, void* buffer, size_t size, int flags, struct ::sockaddr* address,
+                      socklen_t* length) {
+  if (!IsOurs(fd)) return original::recvfrom()(fd, buffer, size, flags, address, length);
+  return Answer(ReceiveOn(fd, buffer, size, flags, address, length));
+}
+ssize_t wrap___recvfrom_chk(int fd, void* buffer, size_t size, size_t room, int flags,
+                            struct ::sockaddr* address, socklen_t* length) {
+  if (size > room) __chk_fail();
+  return wrap_recvfrom(fd, buffer, size, flags, address, length);
+}
+ssize_t wrap_recvmsg(int fd, struct ::msghdr* message, int flags) {
+  if (!IsOurs(fd)) return original::recvmsg()(fd, message, flags);
+  return Answer(
+      On(fd, [&](vabi::SocketFile& file) { return file.ReceiveMessage(message, flags); }));
+}

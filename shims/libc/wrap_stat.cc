@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Asking for a file's attributes.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "shims/libc/attributes.h"
+#include "shims/libc/originals.h"
+#include "shims/libc/paths.h"
+#include "shims/sys/sys.h"
+
+namespace vabi::libc {
+namespace {
+
+[[gnu::noinline]] int StatConcerned(int dirfd, const char* path, struct ::stat* out, int flags) {
+  Located where;
+  Locate(dirfd, path, &where, !(flags & AT_SYMLINK_NOFOLLOW));
+  if (where.kind != Located::Kind::kNative) return Answer(StatLocated(where, flags, out));
+  return Answer(static_cast<int>(sys::Syscall(SYS_newfstatat, dirfd, reinterpret_cast<long>(path),
+                                              reinterpret_cast<long>(out), flags)));
+}
+
+// An empty path with AT_EMPTY_PATH asks for the descriptor itself.
+bool AsksDescriptor(const char* path, int flags) {
+  return (flags & AT_EMPTY_PATH) && (path == nullptr || path[0] == '\0');
+}
+
+[[gnu::noinline]] int AccessConcerned(int dirfd, const char* path, int mode, int flags) {
+  Located where;
+  Locate(dirfd, path, &where, !(flags & AT_SYMLINK_NOFOLLOW));
+  if (where.kind != Located::Kind::kNative) return Answer(AccessLocated(where, mode, flags));
+  return original::faccessat()(dirfd, path, mode, flags);
+}
+
+}  // namespace
+}  // namespace vabi::libc
+
+using namespace vabi::libc;  // NOLINT: this file defines libc's names
+
+#define VABI_STAT_BY_PATH(name, flags)                                      \
+  int wrap_##name(const char* path, struct ::stat* out) {                   \
+    if (VABI_LIKELY(!MayConcern(path))) return original::name()(path, out); \
+    return StatConcerned(AT_FDCWD, path, out, flags);                       \
+  }
+VABI_STAT_BY_PATH(stat, 0)
+VABI_STAT_BY_PATH(stat64, 0)
+VABI_STAT_BY_PATH(lstat, AT_SYMLINK_NOFOLLOW)
+VABI_STAT_BY_PATH(lstat64, AT_SYMLINK_NOFOLLOW)
+
+// Binaries built before glibc 2.33. The version is 0 or 1 on 64-bit machines, and both have one
+// layout.
+#define VABI_XSTAT_BY_PATH(name, flags)                                              \
+  int wrap_##name(int version, const char* path, struct ::stat* out) {               \
+    if (VABI_LIKELY(!MayConcern(path))) return original::name()(version, path, out); \
+    return StatConcerned(AT_FDCWD, path, out, flags);                                \
+  }
+VABI_XSTAT_BY_PATH(__xstat, 0)
+VABI_XSTAT_BY_PATH(__xstat64, 0)
+VABI_XSTAT_BY_PATH(__lxstat, AT_SYMLINK_NOFOLLOW)
+VABI_XSTAT_BY_PATH(__lxstat64, AT_SYMLINK_NOFOLLOW)
+
+int wrap_fstat(int fd, struct ::stat* out) {
+  if (VABI_LIKELY(BitsOf(fd) == 0)) return original::fstat()(fd, out);
+  return Answer(StatDescriptor(fd, out));
+}
+int wrap_fstat64(int fd, struct ::stat* out) {
+  if (VABI_LIKELY(BitsOf(fd) == 0)) return original::fstat64()(fd, out);
+  return Answer(StatDescriptor(fd, out));
+}
+int wrap___fxstat(int version, int fd, struct ::stat* out) {
+  if (VABI_LIKELY(BitsOf(fd) == 0)) return original::__fxstat()(version, fd, out);
+  return Answer(StatDescriptor(fd, out));
+}
+int wrap___fxstat64(int version, int fd, struct ::stat* out) {
+  if (VABI_LIKELY(BitsOf(fd) == 0)) return original::__fxstat64()(version, fd, out);
+  return Answer(StatDescriptor(fd, out));
+}
+
+int wrap_fstatat(int dirfd, const char* path, struct ::stat* out, int flags) {
+  if (VABI_UNLIKELY(AsksDescriptor(path, flags) && BitsOf(dirfd) != 0)) {
+    return Answer(StatDescriptor(dirfd, out));
+  }
+  if (VABI_LIKELY(!MayConcern(dirfd, path))) return original::fstatat()(dirfd, path, out, flags);
+  return StatConcerned(dirfd, path, out, flags);
+}
+int wrap_fstatat64(int dirfd, const char* path, struct ::stat* out, int flags) {
+  if (VABI_UNLIKELY(AsksDescriptor(path, flags) && BitsOf(dirfd) != 0)) {
+    return Answer(StatDescriptor(dirfd, out));
+  }
+  if (VABI_LIKELY(!MayConcern(dirfd, path))) return original::fstatat64()(dirfd, path, out, flags);
+  return StatConcerned(dirfd, path, out, flags);
+}
+int wrap___fxstatat(int version, int dirfd, const char* path, struct ::stat* out, int flags) {
+  if (VABI_LIKELY(!MayConcern(dirfd, path))) {
+    return original::__fxstatat()(version, dirfd, path, out, flags);
+  }
+  return StatConcerned(dirfd, path, out, flags);
+}
+int wrap___fxstatat64(int version, int dirfd, const char* path, struct ::stat* out, int flags) {
+  if (VABI_LIKELY(!MayConcern(dirfd, path))) {
+    return original::__fxstatat64()(version, dirfd, path, out, flags);
+  }
+  return StatConcerned(dirfd, path, out, flags);
+}
+
+int wrap_statx(int dirfd, const char* path, int flags, unsigned mask, struct ::statx* out) {
+  if (VABI_UNLIKELY(AsksDescriptor(path, flags) && BitsOf(dirfd) != 0)) {
+    return Answer(StatxDescriptor(dirfd, flags, mask, out));
+  }
+  if (VABI_LIKELY(!MayConcern(dirfd, path)))
+    return original::statx()(dirfd, path, flags, mask, out);
+  Located where;
+  Locate(dirfd, path, &where, !(flags & AT_SYMLINK_NOFOLLOW));
+  if (where.kind == Located::Kind::kNative) return original::statx()(dirfd, path, flags, mask, out);
+  return Answer(StatxLocated(where, flags, mask, out));
+}
+
+int wrap_access(const char* path, int mode) {
+  if (VABI_LIKELY(!MayConcern(path))) return original::access()(path, mode);
+  return AccessConcerned(AT_FDCWD, path, mode, 0);
+}
+int wrap_eaccess(const char* path, int mode) {
+  if (VABI_LIKELY(!MayConcern(path))) return original::eaccess()(path, mode);
+  return AccessConcerned(AT_FDCWD, path, mode, AT_EACCESS);
+}
+int wrap_euidaccess(const char* path, int mode) {
+  if (VABI_LIKELY(!MayConcern(path))) return original::euidaccess()(path, mode);
+  return AccessConcerned(AT_FDCWD, path, mode, AT_EACCESS);
+}
+int wrap_faccessat(int dirfd, const char* path, int mode, int flags) {
+  if (VABI_LIKELY(!MayConcern(dirfd, path))) return original::faccessat()(dirfd, path, mode, flags);
+  return AccessConcerned(dirfd, path, mode, flags);
+}
+
+// Extended attributes: sysfs and devtmpfs have none that programs look for (ls asks for access
+// lists).
+#define VABI_XATTR_BY_PATH(name, follow, parameters, arguments)            \
+  ssize_t wrap_##name parameters {                                         \
+    if (VABI_LIKELY(!MayConcern(path))) return original::name() arguments; \
+    Located where;                                                         \
+    Locate(AT_FDCWD, path, &where, follow);                                \
+    if (where.kind != Located::Kind::kNative) path = where.real;           \
+    return original::name() arguments;                                     \
+  }
+VABI_XATTR_BY_PATH(getxattr, true, (const char* path, const char* name, void* value, size_t size),
+                   (path, name, value, size))
+VABI_XATTR_BY_PATH(lgetxattr, false, (const char* path, const char* name, void* value, size_t size),
+                   (path, name, value, size))
+VABI_XATTR_BY_PATH(listxattr, true, (const char* path, char* list, size_t size), (path, list, size))
+VABI_XATTR_BY_PATH(llistxattr, false, (const char* path, char* list, size_t size),
+                   (path, list, size))

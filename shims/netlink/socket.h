@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#ifndef VABI_SHIMS_NETLINK_SOCKET_H_
+#define VABI_SHIMS_NETLINK_SOCKET_H_
+
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "harness/world/world.h"
+#include "shims/netlink/message.h"
+#include "shims/netlink/nldev.h"
+#include "shims/socket_file.h"
+
+namespace vabi::netlink {
+
+// One NETLINK_RDMA socket. The process' descriptor is one end of a pair of datagram sockets; the
+// kernel's end is here, and what the kernel says is written into it, so that receiving, peeking,
+// truncation, time limits and poll are the real kernel's.
+class RdmaSocket : public SocketFile {
+ public:
+  RdmaSocket(const World& world, int kernel_end, int type)
+      : world_(world), kernel_end_(kernel_end), type_(type) {}
+  ~RdmaSocket() override;
+
+  ssize_t Read(void* user, size_t size, bool nonblock) override;
+  ssize_t Write(const void* user, size_t size) override;
+  long Ioctl(unsigned long request, void* argument) override;
+  void Release() override;
+  const char* Name() const override { return "socket:[netlink]"; }
+
+  int Bind(const struct sockaddr* address, socklen_t length) override;
+  int Connect(const struct sockaddr* address, socklen_t length) override;
+  int SocketName(struct sockaddr* address, socklen_t* length, bool peer) override;
+  int SetOption(int level, int name, const void* value, socklen_t length) override;
+  int GetOption(int level, int name, void* value, socklen_t* length) override;
+  ssize_t SendMessage(const struct msghdr* message, int flags) override;
+  ssize_t ReceiveMessage(struct msghdr* message, int flags) override;
+
+ private:
+  int Refuse(RuleId rule) const;
+  bool Violates(RuleId rule, bool condition) const;
+  int AutoBind();
+  int BindTo(uint32_t port_id);
+  void Receive(std::string datagram);
+  void Answer(const struct nlmsghdr& header, const std::string& whole, int error);
+  void Deliver(const std::string& datagram);
+  void ContinueDump();
+
+  const World& world_;
+  const int kernel_end_;
+  const int type_;
+  std::mutex mutex_;
+  bool bound_ = false;
+  uint32_t port_id_ = 0;
+  uint32_t groups_ = 0;
+  uint32_t peer_port_id_ = 0;
+  uint32_t options_ = 0;  // by number of SOL_NETLINK's option
+  std::optional<Dump> dump_;
+};
+
+}  // namespace vabi::netlink
+
+#endif  // VABI_SHIMS_NETLINK_SOCKET_H_

@@ -3,6 +3,8 @@
 
 #include <limits>
 
+#include "harness/facts/text.h"
+
 namespace vabi::facts {
 namespace {
 
@@ -10,16 +12,24 @@ void Assert(std::string& out, const std::string& what, uint64_t value) {
   out += "_Static_assert(" + what + " == " + std::to_string(value) + ", \"" + what + "\");\n";
 }
 
+// FUNCTION(TYPE BETWEEN MEMBER)
+std::string Call(std::string_view function, std::string_view type, std::string_view between,
+                 std::string_view member) {
+  std::string text(function);
+  text.append("(").append(type).append(between).append(member).append(")");
+  return text;
+}
+
 void AssertFields(std::string& out, const std::string& type, const std::string& path,
                   const Struct& record, uint32_t base) {
   for (const Field& field : record.fields) {
     uint32_t offset = base + field.offset;
     std::string member = path;
-    if (!field.name.empty()) member += (path.empty() ? "" : ".") + field.name;
+    if (!field.name.empty()) AddItem(member, field.name, ".");
     // C has no way to ask for the place of a bitfield, nor for that of an anonymous member.
     if (!field.name.empty() && !field.is_bitfield()) {
-      Assert(out, "offsetof(" + type + ", " + member + ")", offset);
-      if (!field.flexible) Assert(out, "sizeof(((" + type + " *)0)->" + member + ")", field.size);
+      Assert(out, Call("offsetof", type, ", ", member), offset);
+      if (!field.flexible) Assert(out, Call("sizeof((", type, " *)0)->", member), field.size);
     }
     if (field.record && field.dims.empty()) AssertFields(out, type, member, *field.record, offset);
   }

@@ -204,11 +204,13 @@ class Reader {
       field.bit_offset = bits;
       field.bit_width = static_cast<uint32_t>(clang_getFieldDeclBitWidth(cursor));
     }
+    bool open = type.kind == CXType_IncompleteArray;
     for (; type.kind == CXType_ConstantArray || type.kind == CXType_IncompleteArray;
          type = clang_getArrayElementType(type)) {
       field.dims.push_back(static_cast<uint32_t>(std::max(0LL, clang_getArraySize(type))));
     }
     field.flexible = !field.dims.empty() && field.dims[0] == 0;
+    field.zero_length = field.flexible && !open;
     if (field.flexible) field.size = 0;
 
     unsigned start = Start(cursor);

@@ -218,13 +218,11 @@ class StructDiff {
       matched_.insert(&leaf);
       if (leaf.reserved()) {
         Add(ChangeClass::kRetired, old->path, Describe(*old), Describe(leaf));
-      } else if (PlainType(*old) != PlainType(leaf)) {
-        Add(ChangeClass::kOtherMeaning, leaf.path, Describe(*old), Describe(leaf));
-      } else if (SimilarNames(old->name, leaf.name)) {
-        Add(ChangeClass::kRenamed, leaf.path, Describe(*old), Describe(leaf));
-      } else {
-        Add(ChangeClass::kOtherMeaning, leaf.path, Describe(*old), Describe(leaf));
+        continue;
       }
+      bool same = PlainType(*old) == PlainType(leaf) && SimilarNames(old->name, leaf.name);
+      Add(same ? ChangeClass::kRenamed : ChangeClass::kOtherMeaning, leaf.path, Describe(*old),
+          Describe(leaf));
     }
   }
 

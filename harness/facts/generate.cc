@@ -24,20 +24,20 @@ std::string Attributes(bool packed, uint32_t aligned) {
 
 void WriteFields(std::string& out, const Struct& record, const std::string& indent);
 
-// `last` is true where C allows a flexible array.
-std::string Dimensions(const Field& field, bool last) {
+std::string Dimensions(const Field& field) {
   if (!field.dims_text.empty()) return "[" + field.dims_text + "]";
   std::string out;
   for (size_t i = 0; i < field.dims.size(); ++i) {
-    bool open = i == 0 && field.flexible && last;
-    out += "[" + (open ? "" : std::to_string(field.dims[i])) + "]";
+    bool open = i == 0 && field.flexible && !field.zero_length;
+    out += '[';
+    if (!open) out += std::to_string(field.dims[i]);
+    out += ']';
   }
   return out;
 }
 
 void WriteField(std::string& out, const Struct& record, size_t& i, const std::string& indent) {
   const Field& field = record.fields[i];
-  bool last = !record.is_union && i > 0 && i + 1 == record.fields.size();
   if (!field.via.empty()) {
     // The macro's last argument is the name, also where what it makes has none of its own.
     bool has_name = !field.name.empty() || !field.record || field.record->fields.empty();
@@ -47,7 +47,7 @@ void WriteField(std::string& out, const Struct& record, size_t& i, const std::st
   }
   if (!field.record) {
     out += indent + field.type + (field.type.ends_with('*') ? "" : " ") + field.name +
-           Dimensions(field, last);
+           Dimensions(field);
     if (field.is_bitfield()) out += " : " + std::to_string(field.bit_width);
     out += ";\n";
     return;
@@ -55,11 +55,11 @@ void WriteField(std::string& out, const Struct& record, size_t& i, const std::st
   out += indent + field.type + " {\n";
   WriteFields(out, *field.record, indent + "\t");
   out += indent + "}" + Attributes(field.record->packed, 0);
-  if (!field.name.empty()) out += " " + field.name + Dimensions(field, last);
+  if (!field.name.empty()) out += " " + field.name + Dimensions(field);
   while (i + 1 < record.fields.size() && !field.name.empty() &&
          record.fields[i + 1].same_type_as == field.name) {
     ++i;
-    out += ", " + record.fields[i].name + Dimensions(record.fields[i], false);
+    out += ", " + record.fields[i].name + Dimensions(record.fields[i]);
   }
   out += ";\n";
 }

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "harness/facts/subprocess.h"
+#include "harness/facts/text.h"
 
 namespace vabi::facts {
 namespace {
@@ -108,7 +109,7 @@ Result<HeaderTree> OpenFolder(const fs::path& dir) {
   for (const Place& place : kPlaces) {
     fs::path include_dir = (dir / place.subdir).lexically_normal();
     if (!HasHeaders(include_dir)) {
-      tried += (tried.empty() ? "" : ", ") + (include_dir / "rdma").string();
+      AddItem(tried, (include_dir / "rdma").string());
       continue;
     }
     HeaderTree tree{include_dir, "", {{"kind", place.kind ? place.kind : "folder"}}, nullptr};
@@ -195,11 +196,11 @@ Result<HeaderTree> OpenGit(const std::string& spec) {
   fs::path archive = folder->path / "tree.tar";
   std::string tried;
   for (const Place& place : kPlaces) {
-    std::string below =
+    const std::string below =
         std::string(place.subdir) == "." ? "rdma" : std::string(place.subdir) + "/rdma";
     auto listed = Run({"git", "-C", path, "archive", "-o", archive.string(), revision, below});
     if (!listed) {
-      tried += (tried.empty() ? "" : ", ") + below;
+      AddItem(tried, below);
       continue;
     }
     auto unpacked = Run({"tar", "-xf", archive.string(), "-C", folder->path.string()});

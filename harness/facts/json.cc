@@ -31,7 +31,8 @@ Fields64And32 ReadFields(const Cursor& list);
 std::vector<uint32_t> ReadDims(const Cursor& at) {
   std::vector<uint32_t> dims;
   for (size_t i = 0; i < at.Size(); ++i) {
-    dims.push_back(at.At(i).Uint32());
+    // null: [], 0: [0].
+    dims.push_back(at.At(i).IsNull() ? 0 : at.At(i).Uint32());
     if (dims.back() == 0 && i > 0) at.At(i).Fail("a dimension of at least 1 after the first");
   }
   return dims;
@@ -46,8 +47,10 @@ void ReadField(const Cursor& at, Fields64And32& out) {
   field.offset = at["o"].Uint32();
   field.size = at["s"].Uint32();
   if (at.Has("d")) {
-    field.dims = ReadDims(at["d"]);
+    Cursor dims = at["d"];
+    field.dims = ReadDims(dims);
     field.flexible = !field.dims.empty() && field.dims[0] == 0;
+    field.zero_length = field.flexible && !dims.At(0).IsNull();
   }
   if (at.Has("x")) field.dims_text = at["x"].String();
   if (at.Has("b")) {
@@ -192,7 +195,10 @@ Json FieldJson(const Field& field, const Field& field32) {
   out["t"] = field.type;
   out["o"] = field.offset;
   out["s"] = field.size;
-  if (!field.dims.empty()) out["d"] = field.dims;
+  if (!field.dims.empty()) {
+    out["d"] = field.dims;
+    if (field.flexible && !field.zero_length) out["d"][0] = nullptr;
+  }
   if (!field.dims_text.empty()) out["x"] = field.dims_text;
   if (field.is_bitfield()) out["b"] = {field.bit_offset, field.bit_width};
   if (!field.via.empty()) out["via"] = field.via;
@@ -352,7 +358,7 @@ class SnapshotReader {
     if (!list.json().is_object()) list.Fail("an object of header path: digest");
     headers.reserve(list.json().size());
     for (auto it = list.json().begin(); it != list.json().end(); ++it) {
-      std::string path = it.key();
+      const std::string& path = it.key();
       std::string digest = list[path.c_str()].String();
       headers.push_back(ReadOneHeader(dir, path, digest, where));
     }

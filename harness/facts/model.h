@@ -29,7 +29,9 @@ struct Field {
   uint32_t size = 0;    // bytes, the whole array; 0 for a flexible array
   // Array dimensions, outermost first; empty for no array. A flexible array has 0 as its first one.
   std::vector<uint32_t> dims{};
-  bool flexible = false;    // declared with [] or [0]: as many elements as the sender likes
+  bool flexible = false;  // declared with [] or [0]: as many elements as the sender likes
+  bool zero_length =
+      false;  // of the two, [0]: same layout, but a compiler may order code in another way
   std::string dims_text{};  // the dimensions as written, when they are not a plain number
   // For a bitfield: its first bit (counted from the start of the record) and its width. Width 0:
   // not a bitfield.

@@ -77,7 +77,9 @@ size_t Distance(const std::string& a, const std::string& b, size_t limit) {
 
 std::string ShowSnapshot(const Snapshot& snapshot) {
   std::string out = snapshot.name() + "  (" + snapshot.stack() + ")\n";
-  for (const auto& [key, value] : snapshot.source()) out += "  " + key + ": " + value + "\n";
+  for (const auto& [key, value] : snapshot.source()) {
+    out.append("  ").append(key).append(": ").append(value).append("\n");
+  }
   for (const Header& header : snapshot.headers()) {
     size_t counts[4] = {};
     for (const Decl& decl : header.decls) ++counts[decl.index()];

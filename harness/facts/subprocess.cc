@@ -24,6 +24,7 @@ constexpr auto kLimit = std::chrono::minutes(2);
 
 Result<ProcessResult> RunProcess(const std::vector<std::string>& arguments) {
   std::vector<char*> argv;
+  argv.reserve(arguments.size() + 1);
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
 

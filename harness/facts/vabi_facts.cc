@@ -19,6 +19,7 @@
 #include "harness/facts/history.h"
 #include "harness/facts/json.h"
 #include "harness/facts/show.h"
+#include "harness/facts/text.h"
 
 namespace vabi::facts {
 namespace {
@@ -54,6 +55,11 @@ int Complain(const std::string& message) {
 
 void Print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
+// "; nearest: a, b", or nothing.
+std::string Nearest(const std::vector<std::string>& names) {
+  return names.empty() ? "" : "; nearest: " + JoinItems(names);
+}
+
 void PrintProblems(const std::vector<Problem>& problems) {
   for (const Problem& problem : problems) {
     std::fprintf(stderr, "%s:%u: %s\n", problem.header.c_str(), problem.line,
@@ -78,10 +84,7 @@ Result<Snapshot> Open(const Arguments& arguments, const std::string& what) {
                           path.stem().string());
   }
   if (!what.starts_with("git:") && !fs::exists(path, error)) {
-    std::string near;
-    for (const std::string& name : NearestNames(what, ListSnapshots(arguments.reference))) {
-      near += (near.empty() ? "; nearest: " : ", ") + name;
-    }
+    std::string near = Nearest(NearestNames(what, ListSnapshots(arguments.reference)));
     return Error{"'" + what + "' is no snapshot in " + arguments.reference.string() +
                  " and no file or folder" + near};
   }
@@ -139,10 +142,7 @@ int RunShow(const Arguments& arguments) {
     const std::string& name = arguments.rest[i];
     std::string text = ShowName(*snapshot, name, arguments.i386 ? Arch::kI386 : Arch::kX86_64);
     if (text.empty()) {
-      std::string near;
-      for (const std::string& other : NearestNames(name, AllNames(*snapshot))) {
-        near += (near.empty() ? "; nearest: " : ", ") + other;
-      }
+      std::string near = Nearest(NearestNames(name, AllNames(*snapshot)));
       return Complain(snapshot->name() + " has no '" + name + "'" + near);
     }
     Print(text);
@@ -223,9 +223,7 @@ int Main(std::vector<std::string> words) {
     if (name == command.name) return command.run(arguments);
     known.emplace_back(command.name);
   }
-  std::string near;
-  for (const std::string& other : NearestNames(name, known))
-    near += (near.empty() ? "; nearest: " : ", ") + other;
+  std::string near = Nearest(NearestNames(name, known));
   return Complain("unknown command '" + name + "'" + near);
 }
 

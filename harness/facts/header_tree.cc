@@ -206,7 +206,8 @@ Result<HeaderTree> OpenGit(const std::string& spec) {
     auto unpacked = Run({"tar", "-xf", archive.string(), "-C", folder->path.string()});
     if (!unpacked) return Error{"git:" + spec + ": " + unpacked.error()};
     auto tree = OpenFolder(folder->path);
-    if (!tree) return Error{"git:" + spec + ": " + below + " holds no header"};
+    if (!tree)
+      return Error{std::string("git:").append(spec).append(": no header in ").append(below)};
     bool release = place.kind && revision.starts_with('v');
     tree->name = release ? ReleaseName(revision)
                          : Sanitized((place.kind ? "rdma-core-" : "linux-") + revision);

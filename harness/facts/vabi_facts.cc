@@ -143,7 +143,8 @@ int RunShow(const Arguments& arguments) {
     std::string text = ShowName(*snapshot, name, arguments.i386 ? Arch::kI386 : Arch::kX86_64);
     if (text.empty()) {
       std::string near = Nearest(NearestNames(name, AllNames(*snapshot)));
-      return Complain(snapshot->name() + " has no '" + name + "'" + near);
+      return Complain(
+          std::string(snapshot->name()).append(" has no '").append(name).append("'").append(near));
     }
     Print(text);
   }

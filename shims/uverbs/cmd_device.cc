@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <sys/stat.h>
+
 #include <algorithm>
 
 #include "shims/sys/sys.h"
@@ -11,6 +13,15 @@ namespace vabi {
 
 bool HasRawCapability(const World& world) {
   return world.image().check_permissions == 0 || world.image().uid == 0;
+}
+
+int CheckCapabilities(Call& call, std::span<const int32_t> descriptors) {
+  for (const int32_t fd : descriptors) {
+    struct stat status;
+    if (sys::Fstat(fd, &status) != 0) return call.Refuse(RuleId::context_fd_bad);
+    return call.Refuse(RuleId::context_fd_unknown);
+  }
+  return 0;
 }
 
 int InitContext(Call& call) {
@@ -34,6 +45,15 @@ int GetContext(Command& c) {
   reply.Set(VABI_F(ib_uverbs_get_context_resp, async_fd), static_cast<uint64_t>(fd));
   reply.Set(VABI_F(ib_uverbs_get_context_resp, num_comp_vectors), c.device.comp_vectors());
   int error = c.Respond(reply);
+  if (error == 0 && c.file.context() != nullptr) error = c.Refuse(RuleId::context_twice);
+  if (error == 0 && c.ioctl != nullptr) {
+    // The attribute of INVOKE_WRITE that holds the command (2) has the number that GET_CONTEXT_FD_ARR has in
+    // another method; ib_init_ucontext takes it for that one, and the command for two descriptors.
+    const auto array = c.world.Constant(VABI_C(UVERBS_ATTR_GET_CONTEXT_FD_ARR));
+    const auto command = c.world.Constant(VABI_C(UVERBS_ATTR_WRITE_CMD));
+    const int32_t descriptors[2] = {c.call.record.command, 0};
+    if (array && command && *array == *command) error = CheckCapabilities(c.call, descriptors);
+  }
   if (error == 0) error = InitContext(c.call);
   if (error != 0) {
     sys::Close(fd);

@@ -5,6 +5,7 @@
 #include "shims/uverbs/commands.h"
 #include "shims/uverbs/context.h"
 #include "shims/uverbs/qp_state.h"
+#include "shims/uverbs/write_order.h"
 
 namespace vabi {
 namespace {
@@ -187,6 +188,7 @@ int ModifyQpEx(Command& c) {
           Modify(c, {body, mask, rate, static_cast<uint8_t>(body.Get(FIELD(port_num)))})) {
     return error;
   }
+  if (!SizesFromTable(c.world)) return 0;  // no reply before 5.0
   OwnedBody<64> reply(c.world, VABI_S(ib_uverbs_ex_modify_qp_resp));
   reply.Set(VABI_F(ib_uverbs_ex_modify_qp_resp, response_length), c.ResponseLength(reply.length()));
   return c.Respond(reply);

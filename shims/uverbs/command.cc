@@ -61,6 +61,7 @@ int Command::Respond(const void* from, size_t size) {
     return error == -ENOENT ? 0 : error;
   }
   if (out.Copy(from, size) != 0) return call.Refuse(RuleId::response_fault);
+  if (world.Knob(KnobId::write_clears_reply) == 0) return 0;
   if (out.ClearFrom(size) != 0) return call.Refuse(RuleId::response_fault);
   return 0;
 }

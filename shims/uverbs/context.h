@@ -2,12 +2,17 @@
 #ifndef VABI_SHIMS_UVERBS_CONTEXT_H_
 #define VABI_SHIMS_UVERBS_CONTEXT_H_
 
+#include <cstdint>
+#include <span>
+
 #include "shims/uverbs/call.h"
 
 namespace vabi {
 
 // uverbs_cmd.c:ib_init_ucontext: the file's context, once.
 int InitContext(Call& call);
+// ib_get_ucaps: the capabilities that the caller's descriptors stand for. No world has any.
+int CheckCapabilities(Call& call, std::span<const int32_t> descriptors);
 
 // rdma_uattrs_has_raw_cap / capable(CAP_NET_RAW), for the user whom the world names.
 bool HasRawCapability(const World& world);

@@ -176,10 +176,11 @@ int GetContextMethod(IoctlCall& call) {
   if (IsCopyError(error)) return error;
   if (call.Has(VABI_C(UVERBS_ATTR_GET_CONTEXT_FD_ARR))) {
     if (call.file.context() != nullptr) return call.Refuse(RuleId::context_twice);
-    if (call.Length(VABI_C(UVERBS_ATTR_GET_CONTEXT_FD_ARR)) % sizeof(int) != 0) {
-      return call.Refuse(RuleId::context_fd_array);
-    }
-    return call.Unmodelled("user capabilities (GET_CONTEXT_FD_ARR)");
+    const std::span<const uint8_t> bytes = call.Bytes(VABI_C(UVERBS_ATTR_GET_CONTEXT_FD_ARR));
+    if (bytes.size() % sizeof(int32_t) != 0) return call.Refuse(RuleId::context_fd_array);
+    std::vector<int32_t> descriptors(bytes.size() / sizeof(int32_t));
+    std::memcpy(descriptors.data(), bytes.data(), bytes.size());
+    if (const int refused = CheckCapabilities(call, descriptors)) return refused;
   }
   return InitContext(call);
 }

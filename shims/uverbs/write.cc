@@ -1,94 +1,29 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "shims/uverbs/write.h"
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 
 #include "shims/sys/sys.h"
 #include "shims/uverbs/command.h"
 #include "shims/uverbs/command_table.h"
 #include "shims/uverbs/commands.h"
 #include "shims/uverbs/faults.h"
+#include "shims/uverbs/write_order.h"
 
 namespace vabi {
 namespace {
 
-// struct ib_uverbs_cmd_hdr and ib_uverbs_ex_cmd_hdr: they never changed.
-struct Header {
-  uint32_t command;
-  uint16_t in_words;
-  uint16_t out_words;
-};
-struct ExHeader {
-  uint64_t response;
-  uint16_t provider_in_words;
-  uint16_t provider_out_words;
-  uint32_t reserved;
-};
-static_assert(sizeof(Header) == 8 && sizeof(ExHeader) == 16);
+constexpr uint64_t kUserEnd = 0x7ffffffff000;  // access_ok
 
-constexpr uint32_t kExtendedFlag = 0x80000000;  // IB_USER_VERBS_CMD_FLAG_EXTENDED
-constexpr uint32_t kCommandMask = 0xff;         // IB_USER_VERBS_CMD_COMMAND_MASK
-constexpr uint64_t kUserEnd = 0x7ffffffff000;   // access_ok
-
-void Describe(Call& call, const Header& header) {
-  const bool extended = (header.command & kExtendedFlag) != 0;
-  const uint32_t number = header.command & kCommandMask;
-  call.record.front_end = extended ? trace::FrontEnd::kWriteEx : trace::FrontEnd::kWrite;
-  call.record.command = static_cast<int32_t>(number);
-  const char* name = CommandTable::NameOf(number, extended);
+void Describe(WriteCall& w) {
+  w.call.record.front_end = w.extended ? trace::FrontEnd::kWriteEx : trace::FrontEnd::kWrite;
+  w.call.record.command = static_cast<int32_t>(w.number);
+  const char* name = CommandTable::NameOf(w.number, w.extended);
   if (name != nullptr) {
-    std::snprintf(call.record.name, sizeof(call.record.name), "%s", name);
+    std::snprintf(w.call.record.name, sizeof(w.call.record.name), "%s", name);
   } else {
-    std::snprintf(call.record.name, sizeof(call.record.name), "command %u", number);
+    std::snprintf(w.call.record.name, sizeof(w.call.record.name), "command %u", w.number);
   }
-}
-
-// uverbs_main.c:verify_hdr, extended
-int VerifyExtended(Call& call, const Header& header, const ExHeader& ex, size_t count) {
-  const size_t body = count - sizeof(Header) - sizeof(ExHeader);
-  const size_t in_words = size_t{header.in_words} + ex.provider_in_words;
-  const size_t out_words = size_t{header.out_words} + ex.provider_out_words;
-  if (call.Violates(RuleId::write_ex_in_words, in_words * 8 != body)) {
-    return call.Refuse(RuleId::write_ex_in_words);
-  }
-  if (call.Violates(RuleId::write_ex_reserved, ex.reserved != 0)) {
-    return call.Refuse(RuleId::write_ex_reserved);
-  }
-  if (ex.response != 0) {
-    if (call.Violates(RuleId::write_ex_response_unused, out_words == 0)) {
-      return call.Refuse(RuleId::write_ex_response_unused);
-    }
-    if (ex.response >= kUserEnd || out_words * 8 > kUserEnd - ex.response) {
-      return call.Refuse(RuleId::write_ex_response_address);
-    }
-  } else if (call.Violates(RuleId::write_ex_response_missing, out_words != 0)) {
-    return call.Refuse(RuleId::write_ex_response_missing);
-  }
-  return 0;
-}
-
-// uverbs_main.c:verify_hdr, not extended
-int VerifyLegacy(Call& call, Header* header, size_t count, const CommandEntry& entry) {
-  if (size_t{header->in_words} * 4 != count) {
-    if (call.On(RuleId::write_in_words)) return call.Refuse(RuleId::write_in_words);
-    header->in_words = static_cast<uint16_t>(count / 4);
-  }
-  if (count < entry.request_size + sizeof(Header)) {
-    // rdma-core 18 and 19 send DESTROY_CQ with 16 bytes.
-    if (entry.handler == DestroyCq && count == 16 &&
-        call.world.Knob(KnobId::write_destroy_cq_exemption) != 0) {
-      header->in_words = 6;
-      return 0;
-    }
-    return call.Refuse(RuleId::write_request_short);
-  }
-  if (call.Violates(RuleId::write_response_short,
-                    size_t{header->out_words} * 4 < entry.response_size)) {
-    return call.Refuse(RuleId::write_response_short);
-  }
-  return 0;
 }
 
 int Invoke(Call& call, const CommandEntry& entry, UdataIn in, UdataOut out) {
@@ -101,71 +36,136 @@ int Invoke(Call& call, const CommandEntry& entry, UdataIn in, UdataOut out) {
   return command.Finish(entry.handler(command));
 }
 
+int InvokeExtended(WriteCall& w) {
+  const uint64_t body = w.user + sizeof(CommandHeader) + sizeof(ExCommandHeader);
+  const size_t core_in = size_t{w.header.in_words} * 8, core_out = size_t{w.header.out_words} * 8;
+  w.call.in = UdataIn(body + core_in, size_t{w.ex.provider_in_words} * 8);
+  w.call.out = UdataOut(w.ex.response + core_out, size_t{w.ex.provider_out_words} * 8);
+  size_t seen = core_in;
+  if (!SizesFromTable(w.call.world)) {
+    // Up to 4.20 each handler looked at lengths itself, and most ignored what was too long.
+    if (core_in < w.entry->least_request) return w.call.Refuse(RuleId::write_ex_request_short);
+    if (w.call.Violates(RuleId::write_ex_response_short, core_out < w.entry->least_response)) {
+      return w.call.Refuse(RuleId::write_ex_response_short);
+    }
+    if (!w.entry->zero_tail && w.entry->handler != CreateFlowEx &&
+        w.entry->handler != CreateRwqIndTableEx && seen > w.entry->request_size) {
+      seen = w.entry->request_size;
+    }
+  }
+  return Invoke(w.call, *w.entry, UdataIn(body, seen), UdataOut(w.ex.response, core_out));
+}
+
+// There is no border between core and driver in a legacy command: the kernel's sizes draw it.
+int InvokeLegacy(WriteCall& w) {
+  const CommandEntry& entry = *w.entry;
+  const uint64_t body = w.user + sizeof(CommandHeader);
+  size_t core_in = size_t{w.header.in_words} * 4 - sizeof(CommandHeader);
+  size_t core_out = size_t{w.header.out_words} * 4;
+  uint64_t response = 0;
+  const bool old = !SizesFromTable(w.call.world);
+  if (entry.has_udata || old) {
+    const size_t header_bytes =
+        (w.call.world.Knob(KnobId::write_udata_header) >> w.number & 1) != 0 ? sizeof(CommandHeader) : 0;
+    const size_t there = core_in + header_bytes;
+    w.call.in = there > entry.request_size ? UdataIn(body + entry.request_size, there - entry.request_size)
+                                           : UdataIn();
+    // Up to 4.20 the whole structure is read, however short the request was.
+    core_in = entry.request_size;
+  }
+  if (entry.has_resp) {
+    if (sys::CopyFromUser(&response, body, sizeof(response)) != 0) {
+      return w.call.Refuse(RuleId::write_header_fault);
+    }
+    if (entry.has_udata && core_out >= entry.response_size) {
+      w.call.out = UdataOut(response + entry.response_size, core_out - entry.response_size);
+      core_out = entry.response_size;
+    }
+  }
+  return Invoke(w.call, entry, UdataIn(body, core_in), UdataOut(response, core_out));
+}
+
 long Run(Call& call, uint64_t user, size_t count) {
   if (call.world.Knob(KnobId::write) == 0) return call.Refuse(RuleId::write_absent);
   if (call.Violates(RuleId::write_credentials, !call.file.SameCredentials())) {
     return call.Refuse(RuleId::write_credentials);
   }
-  if (count < sizeof(Header)) return call.Refuse(RuleId::write_header_short);
-  Header header;
-  if (sys::CopyFromUser(&header, user, sizeof(header)) != 0) {
+  if (count < sizeof(CommandHeader)) return call.Refuse(RuleId::write_header_short);
+  WriteCall w(call, user, count);
+  if (sys::CopyFromUser(&w.header, user, sizeof(w.header)) != 0) {
     return call.Refuse(RuleId::write_header_fault);
   }
-  Describe(call, header);
+  w.extended = (w.header.command & kExtendedFlag) != 0;
+  w.number = w.header.command & kCommandMask;
+  Describe(w);
   if (const int fault = FaultAt(call.world, call.record.name)) {
     call.record.fault = "errno";
     return -fault;
   }
-
-  // rdma_core.h:uapi_get_method
-  const bool extended = (header.command & kExtendedFlag) != 0;
-  if (call.Violates(RuleId::write_command_bits,
-                    (header.command & ~(kExtendedFlag | kCommandMask)) != 0)) {
-    return call.Refuse(RuleId::write_command_bits);
+  for (const WriteStep step : WriteOrder(call.world)) {
+    if (const int error = Take(step, w)) return error;
   }
-  const CommandEntry* entry =
-      call.file.device().commands().Find(header.command & kCommandMask, extended);
-  if (entry == nullptr) return call.Refuse(RuleId::write_command_range);
-
-  ExHeader ex = {};
-  if (entry->is_ex) {
-    if (count < sizeof(header) + sizeof(ex)) return call.Refuse(RuleId::write_ex_header_short);
-    if (sys::CopyFromUser(&ex, user + sizeof(header), sizeof(ex)) != 0) {
-      return call.Refuse(RuleId::write_header_fault);
-    }
-    if (const int error = VerifyExtended(call, header, ex, count)) return error;
-    const uint64_t body = user + sizeof(header) + sizeof(ex);
-    const size_t core_in = size_t{header.in_words} * 8, core_out = size_t{header.out_words} * 8;
-    call.in = UdataIn(body + core_in, size_t{ex.provider_in_words} * 8);
-    call.out = UdataOut(ex.response + core_out, size_t{ex.provider_out_words} * 8);
-    const int result = Invoke(call, *entry, UdataIn(body, core_in), UdataOut(ex.response, core_out));
-    return result != 0 ? result : static_cast<long>(count);
-  }
-
-  // A command that is not served has no sizes and is not extended, in whichever form it was sent.
-  if (const int error = VerifyLegacy(call, &header, count, *entry)) return error;
-  const uint64_t body = user + sizeof(header);
-  size_t core_in = size_t{header.in_words} * 4 - sizeof(header);
-  size_t core_out = size_t{header.out_words} * 4;
-  uint64_t response = 0;
-  if (entry->has_udata) {
-    call.in = UdataIn(body + entry->request_size, core_in - entry->request_size);
-    core_in = entry->request_size;
-  }
-  if (entry->has_resp) {
-    if (sys::CopyFromUser(&response, body, sizeof(response)) != 0) {
-      return call.Refuse(RuleId::write_header_fault);
-    }
-    if (entry->has_udata && core_out >= entry->response_size) {
-      call.out = UdataOut(response + entry->response_size, core_out - entry->response_size);
-      core_out = entry->response_size;
-    }
-  }
-  const int result = Invoke(call, *entry, UdataIn(body, core_in), UdataOut(response, core_out));
+  // Relaxed rules may have let pass what has no command behind it.
+  if (w.entry == nullptr) return call.Refuse(RuleId::write_not_served);
+  const int result = w.entry->is_ex ? InvokeExtended(w) : InvokeLegacy(w);
   return result != 0 ? result : static_cast<long>(count);
 }
 
 }  // namespace
+
+// uverbs_main.c:verify_hdr, extended
+int VerifyExtended(WriteCall& w) {
+  Call& call = w.call;
+  const size_t body = w.count - sizeof(CommandHeader) - sizeof(ExCommandHeader);
+  const size_t in_words = size_t{w.header.in_words} + w.ex.provider_in_words;
+  const size_t out_words = size_t{w.header.out_words} + w.ex.provider_out_words;
+  if (call.Violates(RuleId::write_ex_in_words, in_words * 8 != body)) {
+    return call.Refuse(RuleId::write_ex_in_words);
+  }
+  if (call.Violates(RuleId::write_ex_reserved, w.ex.reserved != 0)) {
+    return call.Refuse(RuleId::write_ex_reserved);
+  }
+  if (w.ex.response != 0) {
+    if (call.Violates(RuleId::write_ex_response_unused, out_words == 0)) {
+      return call.Refuse(RuleId::write_ex_response_unused);
+    }
+    if (w.ex.response >= kUserEnd || out_words * 8 > kUserEnd - w.ex.response) {
+      return call.Refuse(RuleId::write_ex_response_address);
+    }
+  } else if (call.Violates(RuleId::write_ex_response_missing, out_words != 0)) {
+    return call.Refuse(RuleId::write_ex_response_missing);
+  }
+  return 0;
+}
+
+int VerifyWords(WriteCall& w) {
+  if (size_t{w.header.in_words} * 4 == w.count) return 0;
+  if (w.call.On(RuleId::write_in_words)) return w.call.Refuse(RuleId::write_in_words);
+  w.header.in_words = static_cast<uint16_t>(w.count / 4);
+  return 0;
+}
+
+int VerifyLegacy(WriteCall& w) {
+  if (const int error = VerifyWords(w)) return error;
+  if (w.count < w.entry->request_size + sizeof(CommandHeader)) {
+    // rdma-core 18 and 19 send DESTROY_CQ with 16 bytes.
+    if (w.entry->handler == DestroyCq && w.count == 16 &&
+        w.call.world.Knob(KnobId::write_destroy_cq_exemption) != 0) {
+      w.header.in_words = 6;
+      return 0;
+    }
+    return w.call.Refuse(RuleId::write_request_short);
+  }
+  return VerifyResponse(w);
+}
+
+int VerifyResponse(WriteCall& w) {
+  if (w.call.Violates(RuleId::write_response_short,
+                      size_t{w.header.out_words} * 4 < w.entry->response_size)) {
+    return w.call.Refuse(RuleId::write_response_short);
+  }
+  return 0;
+}
 
 ssize_t RunWrite(UverbsFile& file, const void* user, size_t count) {
   std::lock_guard lock(file.mutex());

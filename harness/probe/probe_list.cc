@@ -116,12 +116,15 @@ Statement ParseStatement(const std::vector<std::string_view>& words) {
     statement.kind = Statement::Kind::kMemory;
     statement.blob = ParseBlob(words[2]);
     std::string_view place = words.size() > 3 ? words[3] : "plain";
-    if (place != "plain" && place != "edge" && place != "ro") {
+    static const std::map<std::string_view, Place> kPlaces = {{"plain", Place::kPlain},
+                                                              {"edge", Place::kEdge},
+                                                              {"ro", Place::kReadOnly},
+                                                              {"quiet", Place::kQuiet}};
+    auto found = kPlaces.find(place);
+    if (found == kPlaces.end()) {
       throw std::runtime_error("unknown place: '" + std::string(place) + "'");
     }
-    statement.place = place == "edge" ? Place::kEdge
-                      : place == "ro" ? Place::kReadOnly
-                                      : Place::kPlain;
+    statement.place = found->second;
   } else if (words[0] == "set") {
     statement.kind = Statement::Kind::kSet;
     statement.blob = ParseBlob(words[2]);

@@ -7,6 +7,7 @@
 //                                  plain  followed by kSlack bytes that are watched too (default)
 //                                  edge   its last byte is the last one mapped
 //                                  ro     as plain, in memory that cannot be written
+//                                  quiet  as plain, changes are not told: a device writes it when it will
 //   set NAME BLOB                a number of up to 8 bytes, little-endian, as a symbol
 //   call ID OP ARGUMENT… [OPTION…]
 //
@@ -17,12 +18,12 @@
 //
 // An ARGUMENT is a number (decimal, 0x…, or negative), $SYM, or &NAME[+N].
 // OP: open write read ioctl poll close dup mmap munmap fcntl fork-write fork-ioctl fork-close seteuid
-//     pause-ms
+//     store MAPPING OFFSET OBJECT LENGTH, load MAPPING OFFSET OBJECT LENGTH,
+//     settle MAPPING OFFSET VALUE LIMIT-MS, pause-ms
 // OPTION:
 //   cap=SYM:NAME:OFF:LEN         after success, SYM is what stands there
 //   cap=SYM:ret                  after success, SYM is the return value
 //   mask=RULE:NAME:OFF:LEN       bytes that differ from run to run, printed as the rule's name
-//   show=NAME,…                  memory objects whose changes are printed; default: all of the call
 #pragma once
 
 #include <cstdint>
@@ -60,7 +61,7 @@ struct Mask {
   size_t offset = 0, length = 0;
 };
 
-enum class Place { kPlain, kEdge, kReadOnly };
+enum class Place { kPlain, kEdge, kReadOnly, kQuiet };
 
 struct Statement {
   enum class Kind { kMemory, kSet, kCall } kind = Kind::kCall;

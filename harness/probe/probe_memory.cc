@@ -110,7 +110,7 @@ bool Memory::Load(const std::string& name, size_t offset, size_t length, uint64_
 std::string Memory::Changes(const std::vector<Mask>& masks) {
   std::string out;
   for (auto& [name, object] : objects_) {
-    if (object.place == Place::kReadOnly) continue;
+    if (object.place == Place::kReadOnly || object.place == Place::kQuiet) continue;
     size_t i = 0;
     while (i < object.size) {
       if (object.at[i] == static_cast<unsigned char>(object.before[i])) {

@@ -73,6 +73,13 @@ TEST(ProbeMemory, ReadOnlyObjectsCannotBeWritten) {
   EXPECT_DEATH(*At(memory, "o") = 1, "");
 }
 
+TEST(ProbeMemory, TellsNothingOfQuietObjects) {
+  Memory memory;
+  memory.Define("d", Filled(12, 'x'), Place::kQuiet, {});
+  *At(memory, "d") = 1;
+  EXPECT_EQ(memory.Changes({}), "");
+}
+
 TEST(ProbeMemory, PutsSymbolsAndAddressesIntoABlob) {
   Memory memory;
   memory.Define("r", Filled(8, '\xa5'), Place::kPlain, {});

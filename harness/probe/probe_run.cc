@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -129,6 +130,28 @@ const Operation kOperations[] = {
     {"seteuid", 1,
      [](const Numbers& n, const Options&) {
        return Returned(seteuid(static_cast<uid_t>(n[0])));
+     }},
+    // Mapped queues: bytes of an object to a mapping, and back into an object so that they are seen.
+    {"store", 4,
+     [](const Numbers& n, const Options&) {
+       std::memcpy(Pointer(n[0] + n[1]), Pointer(n[2]), n[3]);
+       std::atomic_thread_fence(std::memory_order_seq_cst);
+       return Returned(0);
+     }},
+    {"load", 4,
+     [](const Numbers& n, const Options&) {
+       std::atomic_thread_fence(std::memory_order_seq_cst);
+       std::memcpy(Pointer(n[2]), Pointer(n[0] + n[1]), n[3]);
+       return Returned(0);
+     }},
+    // Until the 4 bytes in a mapping are VALUE, or for LIMIT ms; the answer tells neither.
+    {"settle", 4,
+     [](const Numbers& n, const Options&) {
+       auto* at = static_cast<volatile uint32_t*>(Pointer(n[0] + n[1]));
+       for (uint64_t waited = 0; *at != static_cast<uint32_t>(n[2]) && waited < n[3]; waited += 5) {
+         poll(nullptr, 0, 5);
+       }
+       return Returned(0);
      }},
     {"pause-ms", 1,
      [](const Numbers& n, const Options&) { return Returned(poll(nullptr, 0, Fd(n[0]))); }},

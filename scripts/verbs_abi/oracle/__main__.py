@@ -1,4 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-from verbs_abi.oracle import command
+"""`python3 -m verbs_abi.oracle …`, short for `verbs-abi oracle …`."""
 
-raise SystemExit(command.main())
+import sys
+
+from verbs_abi import cli
+
+sys.exit(cli.main(["oracle", *sys.argv[1:]]))

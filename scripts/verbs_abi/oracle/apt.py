@@ -5,21 +5,22 @@ Every suite has an apt state of its own under the cache folder. Packages are dow
 unpacked with dpkg-deb and never installed.
 """
 
-import os
 import pathlib
 import subprocess
+
+from verbs_abi import errors, paths
 
 MIRROR = "@MIRROR@"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
-class AptError(Exception):
+class AptError(errors.UserError):
     """A package or a suite could not be had; the message says which and what still works."""
 
 
 def cache_dir():
-    """The cache folder of the project: $VERBS_ABI_CACHE or ~/.cache/verbs-abi."""
-    return pathlib.Path(os.environ.get("VERBS_ABI_CACHE") or "~/.cache/verbs-abi").expanduser()
+    """The project's cache folder."""
+    return pathlib.Path(paths.cache_dir())
 
 
 def _source_line(suite):

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`verbs-abi oracle …`: the subcommands and their options."""
 
-import argparse
 import pathlib
 import sys
 
-from verbs_abi.oracle import apt
 from verbs_abi.oracle import boot
 from verbs_abi.oracle import check
 from verbs_abi.oracle import kernels
@@ -35,7 +33,7 @@ def _boot(options):
 def _record(options):
     for name in options.kernel or kernels.table():
         record.record(name, options.seed, lambda text: print(text, flush=True),
-                      not options.no_programs)
+                      not options.no_programs, options.afresh)
     return 0
 
 
@@ -48,17 +46,6 @@ def _check(options):
                        None if options.all else 20, options.json, options.answers, options.keep)
 
 
-def _guarded(handler):
-    """Errors of this room as messages with exit status 2."""
-    def run(options):
-        try:
-            return handler(options)
-        except (kernels.OracleError, apt.AptError) as error:
-            print(f"verbs-abi oracle: {error}", file=sys.stderr)
-            return 2
-    return run
-
-
 def register(subparsers):
     """Adds `oracle` to the command line."""
     oracle = subparsers.add_parser("oracle", help="answers of real kernels: record, check, boot")
@@ -67,9 +54,11 @@ def register(subparsers):
     one = commands.add_parser("record", help="ask real kernels and store their answers")
     one.add_argument("--kernel", action="append", help="repeatable; default: all")
     one.add_argument("--seed", type=int, default=0, help="order, values and handles; default 0")
+    one.add_argument("--afresh", action="store_true",
+                     help="also make calls that took the same kernel package down before")
     one.add_argument("--no-programs", action="store_true",
                      help="leave out the userlands' programs")
-    one.set_defaults(handler=_guarded(_record))
+    one.set_defaults(handler=_record)
 
     one = commands.add_parser("check", help="compare the fake kernel with the stored answers")
     one.add_argument("--kernel", action="append", help="repeatable; default: all")
@@ -80,7 +69,7 @@ def register(subparsers):
     one.add_argument("--keep", action="store_true", help="keep the figures for the reports")
     one.add_argument("--probe", help="a vabi-probe that is built already")
     one.add_argument("--answers", metavar="FILE", help="compare these stored answers instead")
-    one.set_defaults(handler=_guarded(_check))
+    one.set_defaults(handler=_check)
 
     one = commands.add_parser("boot", help="run a shell script on a real kernel")
     one.add_argument("--kernel", required=True)
@@ -90,11 +79,4 @@ def register(subparsers):
     one.add_argument("--console", action="store_true")
     one.add_argument("--dmesg", action="store_true")
     one.add_argument("script")
-    one.set_defaults(handler=_guarded(_boot))
-
-
-def main(words=None):
-    parser = argparse.ArgumentParser(prog="verbs-abi")
-    register(parser.add_subparsers(required=True))
-    options = parser.parse_args(["oracle", *(sys.argv[1:] if words is None else words)])
-    return options.handler(options)
+    one.set_defaults(handler=_boot)

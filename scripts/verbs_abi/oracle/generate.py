@@ -3,6 +3,7 @@
 
 import random
 
+from verbs_abi.oracle import data_calls
 from verbs_abi.oracle import facts as facts_room
 from verbs_abi.oracle import ioctl_calls
 from verbs_abi.oracle import life_calls
@@ -17,6 +18,7 @@ def cases(facts, seed=0):
     yield from ioctl_calls.Maker(facts, rng).all()
     yield from life_calls.Maker(facts, rng).all()
     yield from qp_calls.Maker(facts, rng).all()
+    yield from data_calls.Maker(facts, rng).all()
 
 
 def call_list(kernel, seed=0, only=""):

@@ -7,6 +7,7 @@ import lzma
 import pathlib
 import subprocess
 
+from verbs_abi import errors
 from verbs_abi.oracle import apt
 
 SOURCE_ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -17,7 +18,7 @@ MODULES = ("crc32_generic", "ib_uverbs", "ib_umad", "rdma_ucm", "rdma_rxe", "dum
            "virtio_pci", "virtio_blk")
 
 
-class OracleError(Exception):
+class OracleError(errors.UserError):
     """What the recording or the check stumbled over, with the kernel and what to do."""
 
 
@@ -43,7 +44,7 @@ def find(name):
     """The kernel of that name; OracleError names the known ones."""
     kernels = table()
     if name not in kernels:
-        raise OracleError(f"no recorded kernel is called {name}; there are {', '.join(kernels)}")
+        raise errors.unknown("recorded kernel", name, kernels)
     return kernels[name]
 
 

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs a call list on a real kernel, boot after boot, until every call has its answer."""
 
+import hashlib
 import time
 
 from verbs_abi.oracle import boot
 from verbs_abi.oracle import kernels
 
 MAX_BOOTS = 60
-STALL_SECONDS = 25
+STALL_SECONDS = 45
 SCRIPT = 'vabi-probe-static --skip /job/skip {start} /job/list "$VABI_SHM"'
 
 
@@ -18,7 +19,7 @@ class Answers:
         self.lines = {}
         self.lethal = []
         self.boots = 0
-        self.notes = []
+        self.notes = {}
 
     def text(self):
         return "".join(f"{name} {answer}\n" for name, answer in self.lines.items())
@@ -35,12 +36,20 @@ def case_of(call):
     return call.split(":", 1)[0]
 
 
-def run(kernel, list_text, report=lambda text: None, limit=None):
+def case_digests(list_text):
+    """{case: digest of its statements}: whether a call is still the same call."""
+    return {block.split("\n", 1)[0]: hashlib.sha256(block.encode()).hexdigest()[:16]
+            for block in list_text.split("case ")[1:]}
+
+
+def run(kernel, list_text, report=lambda text: None, limit=None, lethal=()):
     """Answers of one kernel. A call that takes it down is answered "oops" and left out in the
-    next boot, which goes on with the case in which it happened."""
+    next boot, which goes on with the case in which it happened. lethal: calls of which that is
+    known already."""
     from verbs_abi.oracle import cpio
     cases = [line.split(" ")[1] for line in list_text.splitlines() if line.startswith("case ")]
     answers, start, retried = Answers(), 0, False
+    answers.lethal = list(lethal)
     deadline = time.monotonic() + limit if limit else None
     while start < len(cases):
         if answers.boots >= MAX_BOOTS or (deadline and time.monotonic() > deadline):
@@ -50,7 +59,7 @@ def run(kernel, list_text, report=lambda text: None, limit=None):
         archive.file("job/list", list_text.encode())
         archive.file("job/skip", "".join(f"{call}\n" for call in answers.lethal).encode())
         result = boot.run(kernel, SCRIPT.format(start=f"--from {cases[start]}"),
-                          extra=[archive.data()], timeout=300, stall=STALL_SECONDS)
+                          extra=[archive.data()], timeout=900, stall=STALL_SECONDS)
         answers.boots += 1
         lines, under_way = split(result.answers.decode(errors="replace"))
         if result.ended == "done" and ("all", "done") in lines:
@@ -87,6 +96,7 @@ def run(kernel, list_text, report=lambda text: None, limit=None):
             answers.lethal.append(culprit)
         why = [line for line in result.console.splitlines() if "BUG" in line or "RIP:" in line
                or "panic" in line]
-        answers.notes.append(f"{culprit or broken + ':end'} {result.ended}: {' | '.join(why[:3])}")
-        report(f"{kernel}: {answers.notes[-1]}")
+        call = culprit or f"{broken}:end"
+        answers.notes[call] = f"{result.ended}: {' | '.join(why[:3])}"
+        report(f"{kernel}: {call} {answers.notes[call]}")
     return answers

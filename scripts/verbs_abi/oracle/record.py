@@ -14,19 +14,26 @@ from verbs_abi.oracle import store
 def crash_note(note):
     """A crash in one line without what differs from run to run."""
     note = re.sub(r"\[ *\d+\.\d+\] ", "", note)
+    note = re.sub(r" \| RIP: 0033.*", "", note)
     return re.sub(r"0x[0-9a-f]{6,}|\b[0-9a-f]{12,}\b", "…", note)
 
 
-def record(name, seed=0, report=print, programs=True, room=store.ROOM):
-    """Records one kernel; returns what recording.json says of it."""
+def record(name, seed=0, report=print, programs=True, afresh=False, room=store.ROOM):
+    """Records one kernel; returns what recording.json says of it. Calls that took the same kernel
+    package down when it was recorded last are not made again, unless afresh."""
     began = time.monotonic()
     unpacked = kernels.Unpacked(kernels.find(name)).prepare()
+    packages = unpacked.package_versions()
     text = generate.call_list(name, seed)
+    digests = probing.case_digests(text)
+    recording = store.Recording(name, room)
+    known = {} if afresh else recording.lethal(digests, packages)
     files = machine.record(name, programs, report)
-    answers = probing.run(name, text, report)
-    about = store.Recording(name, room).replace(
-        answers.lines, text, seed, unpacked.package_versions(), files,
-        [crash_note(note) for note in answers.notes])
-    report(f"{name}: {about['calls']} calls, {answers.boots} boots, "
+    answers = probing.run(name, text, report, lethal=known)
+    crashes = dict(known)
+    for call, note in answers.notes.items():
+        crashes[call] = {"case": digests[probing.case_of(call)], "console": crash_note(note)}
+    about = recording.replace(answers.lines, text, seed, packages, files, crashes)
+    report(f"{name}: {about['calls']} calls, {len(crashes)} crashes, {answers.boots} boots, "
            f"{time.monotonic() - began:.0f} s")
     return about

@@ -33,7 +33,7 @@ class Shape:
 
     values: dict = dataclasses.field(default_factory=dict)
     body: object = None  # instead of the struct made from the values
-    extra_in: object = b""  # driver input
+    extra_in: object = None  # driver input; None: zeros of rxe's own size
     extra_out: int = 0  # bytes more than rxe's reply
     reply: object = "&r"
     reply_place: str = "plain"
@@ -118,6 +118,11 @@ class Session:
         body = calls.struct(self.facts, f"ib_uverbs_{command.request}", values)
         return body + (command.tail() if command.tail else b"")
 
+    def _driver_input(self, command, shape):
+        if shape.extra_in is None:
+            return calls.zeros(self.facts.size_or_0(command.driver_in))
+        return calls.Blob.of(shape.extra_in)
+
     def _reply_sizes(self, command):
         core = self.facts.size(f"ib_uverbs_{command.reply}") if command.reply else 0
         driver = self.facts.size_or_0(command.driver_out)
@@ -159,7 +164,7 @@ class Session:
         number = self.facts.numbers.get(command.number_name, 0)
         if shape.command >= 0:
             number = shape.command
-        extra = calls.Blob.of(shape.extra_in)
+        extra = self._driver_input(command, shape)
         if command.extended:
             flags = EXTENDED_FLAG ^ shape.flags
             header = self._header(number | flags, len(body) // 8 + shape.in_words,
@@ -239,7 +244,7 @@ class Session:
             case.mem("r", calls.filled(shape.reply_mapped if shape.reply_mapped >= 0 else core),
                      shape.reply_place)
             attrs.append(Attr(facts.number("UVERBS_ATTR_CORE_OUT"), core, shape.reply))
-        extra = calls.Blob.of(shape.extra_in)
+        extra = self._driver_input(command, shape)
         if len(extra):
             attrs.append(self.attr_in(case, "u", UHW_IN, extra))
         if driver + shape.extra_out > 0:

@@ -63,7 +63,18 @@ class Recording:
     def answers(self):
         return unpack((self.folder / "answers.txt").read_text())
 
-    def replace(self, lines, list_text, seed, packages, files, notes):
+    def lethal(self, digests, packages):
+        """Calls that took this very kernel package down before and are still the same calls:
+        {call: what is known of the crash}."""
+        if not self.exists():
+            return {}
+        about = self.about()
+        if about["packages"] != packages:
+            return {}
+        return {call: row for call, row in about["crashes"].items()
+                if digests.get(call.split(":", 1)[0]) == row["case"]}
+
+    def replace(self, lines, list_text, seed, packages, files, crashes):
         """Stores a complete recording. files: {name: text} beside the answers."""
         fresh = self.folder.with_name(f".{self.kernel}.new")
         old = self.folder.with_name(f".{self.kernel}.old")
@@ -78,7 +89,7 @@ class Recording:
                  "date": datetime.date.today().isoformat(), "list": digest(list_text),
                  "calls": sum(not name.split(":", 1)[1].startswith(("setup", "end"))
                               for name in lines),
-                 "crashes": notes}
+                 "crashes": crashes}
         (fresh / "recording.json").write_text(json.dumps(about, indent=1) + "\n")
         if self.folder.exists():
             self.folder.rename(old)

@@ -136,7 +136,7 @@ def _wait(process, area, console, deadline, stall, watch):
             return "timeout"
         if watch:
             watch(area)
-        if stall:
+        if stall and area[0] != 0:
             size = area.find(b"\0", 0 if seen is None else max(0, seen[0] - 1), ANSWERS)
             current = (size, console.stat().st_size if console.exists() else 0)
             if current != seen:

@@ -54,7 +54,7 @@ def length_shapes(command, facts):
     size = facts.size(f"ib_uverbs_{command.request}")
     body_of = lambda blob, length: blob.cut(length)
     step = 8 if command.extended else 4
-    result = [("exact", {})]
+    result = [("exact", {}), ("no_driver_in", {"extra_in": b""})]
     result += [(f"in_words{delta:+}", {"in_words": delta}) for delta in (-2, -1, 1, 2, 0x4000)]
     result += [(f"out_words{delta:+}", {"out_words": delta}) for delta in (-2, -1, 1, 2, 0x3000)]
     result += [(f"count{delta:+}", {"count": delta}) for delta in (-8, -4, -1)]
@@ -159,7 +159,7 @@ class Maker:
             yield self.case(f"write.{command.label}.length", command, variants, Session.write)
 
     def invoked_lengths(self):
-        keep = ("exact", "in+", "core", "out", "no_driver", "driver_out", "reply", "flag=")
+        keep = ("exact", "no_driver", "in+", "core", "out", "no_driver", "driver_out", "reply", "flag=")
         for command in self.known():
             variants = []
             for label, spec in length_shapes(command, self.facts):

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Recordings: packed, unpacked, replaced whole, compared."""
+
+import json
+
+import pytest
+
+from verbs_abi.oracle import agreement, dumps, store
+
+ANSWERS = {"write.a.length:setup": "fd 0", "write.a.length:exact": "16 0 r+0=00",
+           "write.a.length:setup~2": "fd 0", "write.a.length:in+4.x": "-1 EINVAL",
+           "write.a.length:end": "exit 0", "ioctl.b.c.attr_d:len=1": "-1 EINVAL",
+           "ioctl.b.c.attr_d:end": "exit 0"}
+
+
+def test_packing_keeps_everything_but_repeated_set_up_calls():
+    back = store.unpack(store.pack(ANSWERS))
+    assert back == {name: answer for name, answer in ANSWERS.items() if "~2" not in name}
+
+
+def test_a_recording_takes_the_old_ones_place_whole(tmp_path):
+    recording = store.Recording("k", tmp_path)
+    assert not recording.exists()
+    recording.replace(ANSWERS, "list one", 0, {"p": "1"}, {"netlink.txt": "x\n", "old.txt": ""}, {})
+    about = recording.replace({"a:b": "0 0"}, "list two", 3, {"p": "2"}, {"netlink.txt": "y\n"}, {})
+    assert recording.answers() == {"a:b": "0 0"}
+    assert recording.about() == about and about["calls"] == 1 and about["seed"] == 3
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["k"]
+    assert not (recording.folder / "old.txt").exists()
+
+
+def test_calls_that_crashed_are_known_again_only_for_the_same_package_and_call(tmp_path):
+    recording = store.Recording("k", tmp_path)
+    recording.replace(ANSWERS, "list", 0, {"p": "1"}, {},
+                      {"case:bad": {"case": "d1", "console": "BUG"}})
+    assert recording.lethal({"case": "d1"}, {"p": "1"}) == {
+        "case:bad": {"case": "d1", "console": "BUG"}}
+    assert recording.lethal({"case": "d2"}, {"p": "1"}) == {}
+    assert recording.lethal({"case": "d1"}, {"p": "2"}) == {}
+
+
+def test_agreement_counts_calls_per_front_end_and_class():
+    fake = dict(ANSWERS)
+    fake["write.a.length:in+4.x"] = "-1 ENOSPC"
+    del fake["ioctl.b.c.attr_d:len=1"]
+    result = agreement.compare("k", ANSWERS, fake)
+    assert (result.agree, result.cases) == (1, 3)
+    assert result.groups["front_end"] == {"write": [1, 2], "ioctl": [0, 1]}
+    assert result.groups["class"] == {"length": [1, 2], "attribute": [0, 1]}
+    assert [(item.call, item.real, item.fake) for item in result.disagreements] == [
+        ("write.a.length:in+4.x", "-1 EINVAL", "-1 ENOSPC"),
+        ("ioctl.b.c.attr_d:len=1", "-1 EINVAL", "no answer")]
+
+
+def test_answers_that_only_the_fake_gives_do_not_help_it():
+    assert agreement.compare("k", ANSWERS, {**ANSWERS, "more:x": "0 0"}).cases == 3
+
+
+def test_a_meant_disagreement_carries_its_reason_and_counts_all_the_same(tmp_path):
+    (tmp_path / agreement.REASONS).write_text(json.dumps(
+        [{"kernel": "k*", "call": "ioctl.*:len=1", "reason": "because"}]))
+    fake = {**ANSWERS, "ioctl.b.c.attr_d:len=1": "0 0"}
+    result = agreement.compare("k1", ANSWERS, fake, agreement.Reasons(tmp_path))
+    assert result.disagreements[0].reason == "because"
+    assert (result.agree, result.cases) == (2, 3)
+    assert agreement.compare("z", ANSWERS, fake, agreement.Reasons(tmp_path)) \
+        .disagreements[0].reason == ""
+
+
+def test_the_kept_figures_are_what_results_take(tmp_path):
+    result = agreement.compare("k", ANSWERS, ANSWERS)
+    agreement.save([result], "2026-01-01", tmp_path)
+    assert agreement.stored(tmp_path) == {"k": {"rxe": {"cases": 3, "agree": 3}}}
+    assert agreement.stored(tmp_path / "nowhere") == {}
+
+
+def test_netlink_dumps_become_one_answer_a_question():
+    text = ("netlink get.dump\n reply type 0x1401 flags 0x2 len 8\n    attr 1 len 4 00000000\n"
+            " done 0 flags 0x2 len 4\nnetlink chardev.x\n    attr 72 len 8 7c0a000000000000\n")
+    assert dumps.netlink(text) == {
+        "netlink:get.dump": "reply type 0x1401 flags 0x2 len 8; attr 1 len 4 00000000; "
+                            "done 0 flags 0x2 len 4",
+        "netlink:chardev.x": "attr 72 len 8 [minor]"}
+
+
+def test_counters_in_sysfs_are_compared_without_their_values():
+    text = 'file /s/rxe0/fw_ver 0444 "\\n"\nfile /s/ports/1/hw_counters/sent 0444 "12\\n"\nfolder /s \n'
+    assert dumps.tree(text) == {"sysfs:/s/rxe0/fw_ver file": '0444 "\\n"',
+                                "sysfs:/s/ports/1/hw_counters/sent file": "0444",
+                                "sysfs:/s folder": ""}
+
+
+@pytest.mark.parametrize("call,front,kind", [
+    ("write.create_cq.field:cqe=0", "write", "field"),
+    ("invoke.all.no_context:alloc_pd", "invoke", "no_context"),
+    ("ioctl.cq.cq_create.attr_create_cq_cqe:len=0", "ioctl", "attribute"),
+    ("ioctl.unknown.object_method:0x1.0x2", "ioctl", "object_method"),
+    ("qp.rc.from_init:rtr.bit3", "qp", "qp_from"), ("netlink:chardev.by_name", "netlink", "netlink"),
+    ("sysfs:/sys/class/infiniband/rxe0/node_guid file", "sysfs", "sysfs")])
+def test_the_front_end_and_class_of_a_call(call, front, kind):
+    assert agreement.front_end(call) == front
+    assert agreement.class_of(call) == kind

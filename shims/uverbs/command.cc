@@ -33,7 +33,7 @@ int Command::RequestStart(const Body& to) {
 }
 
 int Command::RequestNext(void* to, size_t size) {
-  size_t offset;
+  size_t offset = 0;
   if (const int error = RequestSkip(size, &offset)) return error;
   if (in.CopyAt(offset, to, size) != 0) return call.Refuse(RuleId::request_fault);
   return 0;
@@ -80,7 +80,7 @@ int Command::Look(ObjectType type, uint64_t handle, RuleId none, Object** object
 }
 
 int Command::DestroyHandle(ObjectType type, uint64_t handle, std::unique_ptr<Object>* dead) {
-  Object* object;
+  Object* object = nullptr;
   if (const int error = Look(type, handle, RuleId::handle_destroy_none, &object)) return error;
   if (const int error = DestroyObject(call, *object, RemoveReason::kDestroy)) return error;
   *dead = file.Remove(*object);

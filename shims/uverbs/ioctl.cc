@@ -259,7 +259,7 @@ class Runner {
     if (source.Copy(handles.data(), user.len) != 0) return call_.Refuse(RuleId::ioctl_attr_fault);
     std::vector<Object*> objects;
     for (const uint32_t handle : handles) {
-      Object* object;
+      Object* object = nullptr;
       if (const int error = Look(spec, handle, &object)) return error;
       objects.push_back(object);
     }

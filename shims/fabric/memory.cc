@@ -17,8 +17,10 @@ asm(R"(
         .p2align 4
         .hidden vabi_guard_begin, vabi_guard_end, vabi_guard_copy, vabi_guard_copy_back
         .hidden vabi_guard_swap, vabi_guard_copy_fault, vabi_guard_swap_fault
+        .hidden vabi_guard_load, vabi_guard_store
         .globl vabi_guard_begin, vabi_guard_end, vabi_guard_copy, vabi_guard_copy_back
         .globl vabi_guard_swap, vabi_guard_copy_fault, vabi_guard_swap_fault
+        .globl vabi_guard_load, vabi_guard_store
 vabi_guard_begin:
         .type vabi_guard_copy, @function
 vabi_guard_copy:
@@ -52,6 +54,23 @@ vabi_guard_swap:
         ret
         .cfi_endproc
         .size vabi_guard_swap, .-vabi_guard_swap
+        .type vabi_guard_load, @function
+vabi_guard_load:
+        .cfi_startproc
+        mov (%rdi), %eax
+        mov %eax, (%rsi)
+        xor %eax, %eax
+        ret
+        .cfi_endproc
+        .size vabi_guard_load, .-vabi_guard_load
+        .type vabi_guard_store, @function
+vabi_guard_store:
+        .cfi_startproc
+        movb %sil, (%rdi)
+        xor %eax, %eax
+        ret
+        .cfi_endproc
+        .size vabi_guard_store, .-vabi_guard_store
 vabi_guard_end:
 vabi_guard_copy_fault:
         cld
@@ -68,6 +87,8 @@ extern const char vabi_guard_copy_fault[], vabi_guard_swap_fault[];
 uint64_t vabi_guard_copy(void* to, const void* from, size_t size);
 uint64_t vabi_guard_copy_back(void* to, const void* from, size_t size);
 int vabi_guard_swap(uint64_t at, uint64_t expected, uint64_t desired, uint64_t* seen);
+int vabi_guard_load(uint64_t at, uint32_t* value);
+int vabi_guard_store(uint64_t at, uint8_t value);
 }
 #endif
 
@@ -201,6 +222,21 @@ bool SwapMemory(uint64_t at, uint64_t expected, uint64_t desired, uint64_t* seen
   __atomic_compare_exchange_n(word, &expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
   *seen = expected;
   return true;
+}
+
+bool LoadMemory32(uint64_t at, uint32_t* value) {
+#if defined(__x86_64__)
+  if (fast.load(std::memory_order_relaxed)) return vabi_guard_load(at, value) == 0;
+#endif
+  return sys::CopyFromUser(value, at, sizeof(*value)) == 0;
+}
+
+bool StoreMemory8(uint64_t at, uint8_t value) {
+  std::atomic_thread_fence(std::memory_order_release);
+#if defined(__x86_64__)
+  if (fast.load(std::memory_order_relaxed)) return vabi_guard_store(at, value) == 0;
+#endif
+  return sys::CopyToUser(at, &value, sizeof(value)) == 0;
 }
 
 void GuardInstall() {

@@ -27,6 +27,10 @@ bool WriteMemory(uint64_t to, const void* from, size_t size);
 bool CopyMemory(uint64_t to, uint64_t from, size_t size);
 // Compare and swap of 8 aligned bytes: false when they cannot be reached; *seen is what was there.
 bool SwapMemory(uint64_t at, uint64_t expected, uint64_t desired, uint64_t* seen);
+// One load of 4 bytes, never torn where `at` is aligned: doorbell records. False: not reached.
+bool LoadMemory32(uint64_t at, uint32_t* value);
+// One store of a byte, after everything that was written before it: the owner of a queue element.
+bool StoreMemory8(uint64_t at, uint8_t value);
 
 // Puts the handler in place (once for the process).
 void GuardInstall();

@@ -50,6 +50,17 @@ class GuardedMemory : public testing::TestWithParam<bool> {
   uint8_t* pages_ = nullptr;
 };
 
+TEST_P(GuardedMemory, LoadsAndStoresSingleWords) {
+  uint32_t value = 0;
+  EXPECT_TRUE(LoadMemory32(reinterpret_cast<uint64_t>(pages_ + 8), &value));
+  EXPECT_EQ(memcmp(&value, pages_ + 8, 4), 0);
+  EXPECT_TRUE(StoreMemory8(reinterpret_cast<uint64_t>(pages_ + 9), 0x5a));
+  EXPECT_EQ(pages_[9], 0x5a);
+  EXPECT_EQ(pages_[10], PatternAt(1, 10));
+  EXPECT_FALSE(LoadMemory32(reinterpret_cast<uint64_t>(pages_ + 2 * kPage), &value));
+  EXPECT_FALSE(StoreMemory8(reinterpret_cast<uint64_t>(pages_ + 2 * kPage), 1));
+}
+
 TEST_P(GuardedMemory, CopiesAndOverlaps) {
   std::vector<uint8_t> want(pages_, pages_ + 2 * kPage);
   for (const auto& [to, from, size] :

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#ifndef VABI_SHIMS_PROVIDERS_MLX5_CAPABILITIES_H_
+#define VABI_SHIMS_PROVIDERS_MLX5_CAPABILITIES_H_
+
+#include <cstdint>
+
+// One made-up ConnectX-5: the HCA capabilities (PRM: cmd_hca_cap and friends) from which every answer of the
+// driver derives. Names are those of the PRM. What is 0 here, the device has not, in every kernel.
+
+namespace vabi::mlx5 {
+
+struct Capabilities {
+  // cmd_hca_cap
+  int log_max_qp = 18, log_max_qp_sz = 15, log_max_cq = 24, log_max_cq_sz = 22;
+  int log_max_srq = 23, log_max_srq_sz = 15, log_max_mkey = 24, log_max_pd = 23;
+  int log_max_ra_req_qp = 4, log_max_ra_res_qp = 4, log_max_mcg = 21, max_qp_mcg = 240;
+  int log_max_msg = 30, log_max_uctx = 8, log_max_eq_sz = 22, log_max_xrcd = 24;
+  int max_wqe_sz_sq = 1024, max_wqe_sz_rq = 512;
+  int log_bf_reg_size = 9, num_of_uars_per_page = 1, local_ca_ack_delay = 16, log_pg_sz = 12;
+  int cqe_version = 1;
+  uint32_t device_frequency_khz = 78125;
+  uint32_t stat_rate_support = 1;  // only the port's own rate
+  bool uar_4k = true, xrc = true, imaicl = true, pg = true, cq_resize = true, cq_moderation = true;
+  bool pkv = true, qkv = true, apm = true, block_lb_mc = true, sctr_data_cqe = false, ece_support = false;
+  bool cqe_compression = false, cqe_compression_128 = false, cqe_128_always = false, dump_fill_mkey = false;
+  bool sho = false, cd = false, end_pad = false, dct = false, tag_matching = false, qos = false;
+  bool qp_packet_based = false, real_time_timestamps = false, drain_sigerr = false, striding_rq = false;
+  bool dp_ordering_force = false, ipoib_basic_offloads = false, eth_net_offloads = false;
+  bool umr_modify_entity_size_disabled = false;
+  int log_max_dci_stream_channels = 0;
+  // The driver's own
+  bool write_combining = true;  // wc_support: blue flame pages can be mapped write-combining
+  bool roce_ip_gids = true;
+  // Ethernet: minimum inline mode of the vport (0 L2, 1 IP, 2 TCP/UDP)
+  int eth_min_inline = 0;
+  // device memory (memic)
+  uint32_t memic_size = 256 * 1024;  // max_memic_size and memic_bar_size
+  int log_max_memic_addr_alignment = 6;
+  uint32_t memic_operations = 0;
+  // MLX5_MAX_UARS * MLX5_NON_FP_BFREGS_PER_UAR, MLX5_MAX_DYN_BFREGS (include/linux/mlx5/device.h)
+  uint32_t max_bfregs = 512, max_dyn_bfregs = 1024;
+};
+
+inline constexpr Capabilities kCaps;
+
+// include/linux/mlx5/device.h
+inline constexpr uint32_t kNonFastPathBfregsPerUar = 2;
+inline constexpr uint32_t kBfregsPerUar = 4;
+inline constexpr uint32_t kUarsInPage = 1;  // pages of 4096 bytes
+// hw/mlx5/mlx5_ib.h
+inline constexpr uint32_t kDefaultUserIndex = 0xffffff;
+inline constexpr uint32_t kUserIndexMask = 0xffffff;
+inline constexpr uint32_t kInvalidBfreg = 1u << 31, kInvalidUar = 1u << 31;
+
+}  // namespace vabi::mlx5
+
+#endif  // VABI_SHIMS_PROVIDERS_MLX5_CAPABILITIES_H_

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "shims/providers/mlx5/queue_pair.h"
+
+#include <map>
+
+#include "shims/fabric/memory.h"
+#include "shims/fabric/window.h"
+#include "shims/providers/mlx5/clock.h"
+#include "shims/providers/mlx5/window_keys.h"
+#include "shims/trace/trace.h"
+#include "shims/uverbs/events.h"
+
+namespace vabi::mlx5 {
+namespace {
+
+using fabric::Completion;
+using fabric::EndpointState;
+using fabric::Opcode;
+using fabric::Status;
+
+constexpr int kBudget = 64;  // elements a turn, so that no queue starves the others
+
+// enum ib_wc_status to the syndrome of an error CQE.
+uint8_t Syndrome(Status status) {
+  switch (status) {
+    case Status::kLocalLength:
+      return 0x01;
+    case Status::kLocalQpOperation:
+      return 0x02;
+    case Status::kLocalProtection:
+      return 0x04;
+    case Status::kFlushed:
+      return 0x05;
+    case Status::kMwBind:
+      return 0x06;
+    case Status::kBadResponse:
+      return 0x10;
+    case Status::kLocalAccess:
+      return 0x11;
+    case Status::kRemoteInvalidRequest:
+      return 0x12;
+    case Status::kRemoteAccess:
+      return 0x13;
+    case Status::kRemoteOperation:
+      return 0x14;
+    case Status::kRetryExceeded:
+      return 0x15;
+    case Status::kRnrRetryExceeded:
+      return 0x16;
+    default:
+      return 0;  // libraries take an unknown one for a general error
+  }
+}
+
+struct XrcQueue {
+  SharedQueue* queue;
+  CompletionQueue* cq;
+};
+std::map<std::pair<uint32_t, uint32_t>, XrcQueue>& XrcQueues() {
+  static auto* const queues = new std::map<std::pair<uint32_t, uint32_t>, XrcQueue>();
+  return *queues;
+}
+// The shared queue that the message on the wire names, and where its receive came from. Guarded by the
+// fabric's lock, which is held while a message is delivered.
+uint32_t wire_srqn = 0;
+XrcQueue wire_queue = {nullptr, nullptr};
+
+// Requests are large: one is used again and again.
+fabric::SendRequest& Scratch() {
+  static auto* const request = new fabric::SendRequest();
+  return *request;
+}
+
+uint8_t CqeOpcodeOf(const Completion& completion) {
+  switch (completion.opcode) {
+    case Opcode::kWriteImm:
+      return kCqeReceiveWriteImm;
+    case Opcode::kSendImm:
+      return kCqeReceiveSendImm;
+    case Opcode::kSendInvalidate:
+      return kCqeReceiveSendInvalidate;
+    default:
+      return kCqeReceiveSend;
+  }
+}
+
+uint16_t LoadCounter(uint64_t at, uint16_t otherwise) {
+  uint32_t value;
+  if (!fabric::LoadMemory32(at, &value)) return otherwise;
+  return static_cast<uint16_t>(__builtin_bswap32(value));
+}
+
+}  // namespace
+
+// Public reports of ConnectX-4 to 6 show these; 0 where none was seen.
+uint8_t VendorSyndrome(Status status, bool is_receive) {
+  switch (status) {
+    case Status::kLocalProtection:
+      return is_receive ? 0x52 : 0x51;
+    case Status::kFlushed:
+      return 0xf9;
+    case Status::kRemoteInvalidRequest:
+      return 0x8a;
+    case Status::kRemoteAccess:
+      return 0x88;
+    case Status::kRemoteOperation:
+      return 0x89;
+    case Status::kRetryExceeded:
+      return 0x81;
+    case Status::kRnrRetryExceeded:
+      return 0x87;
+    default:
+      return 0;
+  }
+}
+
+void AddXrcQueue(uint32_t device, SharedQueue* queue, CompletionQueue* cq) {
+  XrcQueues()[{device, queue->number()}] = {queue, cq};
+}
+
+void RemoveXrcQueue(uint32_t device, SharedQueue* queue) { XrcQueues().erase({device, queue->number()}); }
+
+bool QueuePair::PopReceive(fabric::RecvRequest* out) {
+  if (service == fabric::Service::kXrcTarget) {
+    const auto found = XrcQueues().find({device, wire_srqn});
+    if (found == XrcQueues().end()) return false;
+    wire_queue = found->second;
+    return wire_queue.queue->Pop(out);
+  }
+  return parts_.srq != nullptr ? parts_.srq->Pop(out) : receives_.Pop(out);
+}
+
+void QueuePair::Emit(CompletionQueue* queue, const CqeText& text) {
+  if (queue == nullptr || queue->Write(text)) return;
+  // The queue overran: nobody may rely on what follows.
+  state = EndpointState::kErr;
+  if (!fatal_reported_) ReportEvent(kEventQpFatal);
+  fatal_reported_ = true;
+}
+
+void QueuePair::CompleteReceive(const fabric::RecvRequest& request, const Completion& completion) {
+  const bool xrc = service == fabric::Service::kXrcTarget;
+  const SharedQueue* srq = xrc ? wire_queue.queue : parts_.srq;
+  CompletionQueue* queue = xrc ? wire_queue.cq : parts_.recv_cq;
+  CqeText text;
+  uint8_t* cqe = text.bytes;
+  // User indices: the queue pair's, or with XRC the shared queue's; before them the shared queue's number.
+  if (xrc) {
+    Store32(cqe + kCqeSrqnUidx, srq->tag());
+  } else if (parts_.user_indices) {
+    Store32(cqe + kCqeSrqnUidx, parts_.user_index);
+  } else if (srq != nullptr) {
+    Store32(cqe + kCqeSrqnUidx, srq->number());
+  }
+  Store32(cqe + kCqeOpcodeQpn, qpn);
+  Store16(cqe + kCqeWqeCounter, request.index);
+  if (completion.status != Status::kSuccess) {
+    text.opcode = kCqeResponderError;
+    text.solicited = true;
+    cqe[kCqeSyndrome] = Syndrome(completion.status);
+    cqe[kCqeVendor] = VendorSyndrome(completion.status, true);
+    return Emit(queue, text);
+  }
+  text.opcode = CqeOpcodeOf(completion);
+  text.solicited = completion.solicited;
+  Store32(cqe + kCqeByteCount, completion.byte_length);
+  Store64(cqe + kCqeTimestamp, Clock::Cycles());
+  if (completion.has_immediate) {
+    std::memcpy(cqe + kCqeImmediate, &completion.immediate, sizeof(completion.immediate));
+  } else if (completion.has_invalidate) {
+    Store32(cqe + kCqeImmediate, completion.immediate);
+  } else {
+    Store32(cqe + kCqeImmediate, completion.pkey_index);
+  }
+  cqe[kCqePathBits] = completion.dlid_path_bits & 0x7f;
+  Store16(cqe + kCqeSlid, completion.source_lid);
+  Store32(cqe + kCqeFlagsRqpn, (completion.has_grh ? 1u << kCqeGrhShift : 0) |
+                                   uint32_t{completion.sl} << kCqeSlShift | (completion.source_qpn & 0xffffff));
+  Emit(queue, text);
+}
+
+void QueuePair::CompleteSend(const Wqe& wqe, const Completion& completion) {
+  const bool failed = completion.status != Status::kSuccess;
+  if (!failed && !wqe.signaled()) return;
+  CqeText text;
+  uint8_t* cqe = text.bytes;
+  if (parts_.user_indices) Store32(cqe + kCqeSrqnUidx, parts_.user_index);
+  Store32(cqe + kCqeOpcodeQpn, uint32_t{wqe.opcode()} << 24 | qpn);
+  Store16(cqe + kCqeWqeCounter, wqe.index);
+  if (failed) {
+    text.opcode = kCqeRequesterError;
+    text.solicited = true;
+    cqe[kCqeSyndrome] = Syndrome(completion.status);
+    cqe[kCqeVendor] = VendorSyndrome(completion.status, false);
+  } else {
+    text.opcode = kCqeRequester;
+    Store32(cqe + kCqeByteCount, completion.byte_length);
+    Store64(cqe + kCqeTimestamp, Clock::Cycles());
+  }
+  Emit(parts_.send_cq, text);
+}
+
+void QueuePair::ReportEvent(uint32_t event) {
+  Qp* qp = parts_.qp;
+  if (qp != nullptr && qp->events) qp->events->Report(qp->user_handle, event, &qp->events_reported, qp);
+}
+
+void QueuePair::Report(fabric::Event event) {
+  switch (event) {
+    case fabric::Event::kAccessError:
+      return ReportEvent(kEventQpAccessError);
+    case fabric::Event::kRequestError:
+      return ReportEvent(kEventQpRequestError);
+    case fabric::Event::kCommunicationEstablished:
+      return ReportEvent(kEventCommunicationEstablished);
+  }
+}
+
+// The flush itself comes with the next turn of Progress.
+void QueuePair::EnterError() {
+  if (parts_.srq != nullptr) ReportEvent(kEventLastWqeReached);
+}
+
+void QueuePair::ToError() {
+  if (state == EndpointState::kErr) return;
+  state = EndpointState::kErr;
+  EnterError();
+}
+
+void QueuePair::Reset() {
+  receives_.Reset();
+  send_head_ = send_producer_ = 0;
+  attempt_ = 0;
+  fatal_reported_ = false;
+}
+
+bool QueuePair::SendEmpty() {
+  if (send_head_ != send_producer_) return false;
+  send_producer_ = LoadCounter(parts_.send.doorbell + kSendRecord, send_producer_);
+  return send_head_ == send_producer_;
+}
+
+void QueuePair::FailSend(Status status, Completion* completion) {
+  *completion = Completion();
+  completion->status = status;
+  const bool unreliable = service == fabric::Service::kUc || service == fabric::Service::kUd;
+  if (state != EndpointState::kErr) state = unreliable ? EndpointState::kSqe : EndpointState::kErr;
+}
+
+void QueuePair::Bind(const Wqe&, fabric::Bind bind, bool invalidate, Completion* completion) {
+  bool done = false;
+  if (uint32_t* key = WindowKey(device, bind.window); key != nullptr) {
+    bind.window = *key;
+    const fabric::MemoryKey* window = fabric::FindKey(device, *key);
+    const bool type1 = window != nullptr && window->kind == fabric::MemoryKey::Kind::kWindow1;
+    if (invalidate && !type1) {
+      done = fabric::Invalidate(*this, bind.window);
+    } else if (fabric::BindWindow(*this, bind)) {
+      *key = (*key & ~0xffu) | bind.key;
+      done = true;
+    }
+  }
+  if (!done) return FailSend(Status::kMwBind, completion);
+  *completion = Completion();
+}
+
+// False: not now.
+bool QueuePair::CarryOut(const Wqe& wqe, Completion* completion) {
+  fabric::SendRequest& request = Scratch();
+  fabric::Bind bind;
+  wire_srqn = 0;
+  switch (Translate(wqe, service, qkey, &request, &bind, &wire_srqn)) {
+    case Translation::kRequest:
+      if (fabric::Execute(*this, request, attempt_, completion) == fabric::Outcome::kRetry) {
+        ++attempt_;
+        return false;
+      }
+      return true;
+    case Translation::kBind:
+      Bind(wqe, bind, false, completion);
+      return true;
+    case Translation::kInvalidate:
+      Bind(wqe, bind, true, completion);
+      return true;
+    case Translation::kUnmodelled:
+      trace::Event("unmodelled", "mlx5: this kind of work queue element");
+      FailSend(Status::kLocalQpOperation, completion);
+      return true;
+    case Translation::kMalformed:
+      break;
+  }
+  FailSend(Status::kLocalQpOperation, completion);
+  return true;
+}
+
+bool QueuePair::ProgressSend() {
+  bool worked = false;
+  static Wqe wqe;  // guarded by the fabric's lock
+  for (int i = 0; i < kBudget && state == EndpointState::kRts && !SendEmpty(); ++i) {
+    Completion completion;
+    const bool readable = ReadWqe(parts_.send, send_head_, &wqe);
+    if (!readable) {
+      wqe.segments = 1;
+      FailSend(Status::kLocalQpOperation, &completion);
+    } else if (!CarryOut(wqe, &completion)) {
+      return worked;
+    }
+    worked = true;
+    attempt_ = 0;
+    send_head_ = static_cast<uint16_t>(send_head_ + wqe.blocks());
+    CompleteSend(wqe, completion);
+    if (state == EndpointState::kErr) EnterError();
+  }
+  return worked;
+}
+
+bool QueuePair::FlushSend() {
+  bool worked = false;
+  static Wqe wqe;
+  Completion flushed;
+  flushed.status = Status::kFlushed;
+  for (int i = 0; i < kBudget && !SendEmpty(); ++i) {
+    if (!ReadWqe(parts_.send, send_head_, &wqe)) wqe.segments = 1;
+    send_head_ = static_cast<uint16_t>(send_head_ + wqe.blocks());
+    CompleteSend(wqe, flushed);
+    worked = true;
+  }
+  return worked;
+}
+
+bool QueuePair::FlushReceives() {
+  if (parts_.srq != nullptr) return false;
+  bool worked = false;
+  fabric::RecvRequest request;
+  Completion flushed;
+  flushed.status = Status::kFlushed;
+  for (int i = 0; i < kBudget && receives_.Skip(&request.index); ++i) {
+    CompleteReceive(request, flushed);
+    worked = true;
+  }
+  return worked;
+}
+
+bool QueuePair::Progress() {
+  switch (state) {
+    case EndpointState::kRts:
+      return parts_.send.blocks != 0 && ProgressSend();
+    case EndpointState::kSqe:
+      return parts_.send.blocks != 0 && FlushSend();
+    case EndpointState::kErr: {
+      const bool sends = parts_.send.blocks != 0 && FlushSend();
+      return FlushReceives() || sends;
+    }
+    default:
+      return false;
+  }
+}
+
+}  // namespace vabi::mlx5

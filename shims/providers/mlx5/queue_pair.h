@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#ifndef VABI_SHIMS_PROVIDERS_MLX5_QUEUE_PAIR_H_
+#define VABI_SHIMS_PROVIDERS_MLX5_QUEUE_PAIR_H_
+
+#include <cstdint>
+
+#include "shims/fabric/fabric.h"
+#include "shims/providers/mlx5/completion_queue.h"
+#include "shims/providers/mlx5/receive_queue.h"
+#include "shims/providers/mlx5/work_queue.h"
+#include "shims/uverbs/objects.h"
+
+// A queue pair as the NIC sees it: takes work requests out of the program's memory, has the fabric carry them
+// out, and writes completions. All calls with fabric::Lock() held.
+
+namespace vabi::mlx5 {
+
+// enum ib_event_type, as far as queue pairs have them
+enum QpEvent : uint32_t {
+  kEventQpFatal = 1,
+  kEventQpRequestError = 2,
+  kEventQpAccessError = 3,
+  kEventCommunicationEstablished = 4,
+  kEventSqDrained = 5,
+  kEventLastWqeReached = 16,
+};
+
+class QueuePair final : public fabric::Endpoint {
+ public:
+  struct Parts {
+    SendRing send;
+    ReceiveRing::Geometry receive;
+    CompletionQueue* send_cq = nullptr;
+    CompletionQueue* recv_cq = nullptr;
+    SharedQueue* srq = nullptr;
+    uint32_t user_index = 0;
+    bool user_indices = false;  // completions carry user indices (cqe_version 1)
+    Qp* qp = nullptr;
+  };
+
+  explicit QueuePair(const Parts& parts) : parts_(parts), receives_(parts.receive) {}
+
+  bool PopReceive(fabric::RecvRequest* out) override;
+  void ReturnReceive(const fabric::RecvRequest&) override { receives_.Return(); }
+  void CompleteReceive(const fabric::RecvRequest& request, const fabric::Completion& completion) override;
+  void EnterError() override;
+  void Report(fabric::Event event) override;
+
+  // Looks at the doorbell records and works off what was posted; some of it. True when there was work.
+  bool Progress();
+  // 2RST_QP: forgets all that was posted.
+  void Reset();
+  // Goes into the error state: what is posted will be flushed.
+  void ToError();
+  void ReportEvent(uint32_t event);
+
+ private:
+  bool SendEmpty();
+  bool ProgressSend();
+  bool FlushSend();
+  bool FlushReceives();
+  bool CarryOut(const Wqe& wqe, fabric::Completion* completion);
+  void Bind(const Wqe& wqe, fabric::Bind bind, bool invalidate, fabric::Completion* completion);
+  void CompleteSend(const Wqe& wqe, const fabric::Completion& completion);
+  void FailSend(fabric::Status status, fabric::Completion* completion);
+  void Emit(CompletionQueue* queue, const CqeText& text);
+
+  Parts parts_;
+  ReceiveRing receives_;
+  uint16_t send_head_ = 0, send_producer_ = 0;  // in blocks
+  uint32_t attempt_ = 0;
+  bool fatal_reported_ = false;
+};
+
+// Vendor syndrome of an error completion.
+uint8_t VendorSyndrome(fabric::Status status, bool is_receive);
+
+// Shared queues by number, for XRC: who sends names the queue on the wire.
+void AddXrcQueue(uint32_t device, SharedQueue* queue, CompletionQueue* cq);
+void RemoveXrcQueue(uint32_t device, SharedQueue* queue);
+
+}  // namespace vabi::mlx5
+
+#endif  // VABI_SHIMS_PROVIDERS_MLX5_QUEUE_PAIR_H_

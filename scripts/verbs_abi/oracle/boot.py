@@ -3,7 +3,7 @@
 
     python3 -m verbs_abi.oracle boot --kernel debian-6.1.192 --file ./prog 'prog /dev/infiniband/uverbs0'
 
-Files land in the guest's /bin; the script finds rxe0 (on lo), /dev/infiniband/uverbs0, and busybox.
+Files land in the guest's /bin; the script finds rxe0 (on eth0), /dev/infiniband/uverbs0, and busybox.
 """
 
 import fcntl
@@ -16,7 +16,20 @@ from verbs_abi.oracle import cpio
 from verbs_abi.oracle import kernels
 from verbs_abi.oracle import vm
 
-ADD_RXE = "vabi-guest addlink rxe0 rxe lo\nchmod 0666 /dev/infiniband/*\n"
+# rxe0 on a made-up Ethernet device: the second network device of the machine, as a plain one has it.
+ADD_RXE = """
+ip link set dummy0 name eth0
+ip link set eth0 address 00:00:c0:00:01:00
+ip addr add 10.0.0.1/24 dev eth0
+ip link set eth0 up
+vabi-guest addlink rxe0 rxe eth0
+chmod 0666 /dev/infiniband/*
+tries=0
+while [ "$tries" -lt 50 ] &&
+      ! grep -q 'ffff:0a00:0001' /sys/class/infiniband/rxe0/ports/1/gids/1; do
+  tries=$((tries + 1)); usleep 100000
+done
+"""
 PROBE_ROOM = kernels.SOURCE_ROOT / "harness" / "probe"
 
 

@@ -57,7 +57,7 @@ def register(subparsers):
     one.add_argument("--afresh", action="store_true",
                      help="also make calls that took the same kernel package down before")
     one.add_argument("--no-programs", action="store_true",
-                     help="leave out the userlands' programs")
+                     help="keep what the userlands' programs said before")
     one.set_defaults(handler=_record)
 
     one = commands.add_parser("check", help="compare the fake kernel with the stored answers")

@@ -27,7 +27,7 @@ pingpong() {
   while [ "$tries" -lt 50 ] && ! grep -q ':4965 .* 0A ' /proc/net/tcp /proc/net/tcp6; do
     tries=$((tries + 1)); usleep 100000
   done
-  chroot "/u/$1" timeout 20 "/usr/bin/$2" -d rxe0 -g 1 -n 20 127.0.0.1; echo "client status $?"
+  chroot "/u/$1" timeout 20 "/usr/bin/$2" -d rxe0 -g 1 -n 20 10.0.0.1; echo "client status $?"
   wait "$server"; echo "server status $?"
   cat /tmp/server
 }
@@ -114,7 +114,7 @@ def record(kernel, with_programs=True, report=lambda text: None):
     extra = [userland_archive()] if with_programs else []
     script = DUMPS + (PROGRAMS if with_programs else "")
     for attempt in (1, 2):
-        result = boot.run(kernel, script, extra=extra, timeout=300)
+        result = boot.run(kernel, script, extra=extra, timeout=1200)
         if result.ended == "done" and result.text("netlink.txt"):
             return {name: masked(result.text(name)) for name in sorted(result.files)
                     if name.endswith(".txt")}

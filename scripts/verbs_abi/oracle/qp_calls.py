@@ -30,7 +30,7 @@ UP = ("reset", "init", "rtr", "rts")
 VALUES = {"port_num": 1, "qp_access_flags": 7, "qkey": 0x11111111, "path_mtu": 3, "rq_psn": 100,
           "sq_psn": 100, "dest_qp_num": 17, "max_rd_atomic": 1, "max_dest_rd_atomic": 1,
           "min_rnr_timer": 12, "timeout": 14, "retry_cnt": 7, "rnr_retry": 7,
-          "dest.dgid": bytes.fromhex("00000000000000000000ffff7f000001"), "dest.is_global": 1,
+          "dest.dgid": bytes.fromhex("00000000000000000000ffff0a000001"), "dest.is_global": 1,
           "dest.port_num": 1, "dest.sgid_index": 1, "dest.hop_limit": 1}
 
 

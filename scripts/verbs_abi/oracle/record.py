@@ -28,8 +28,10 @@ def record(name, seed=0, report=print, programs=True, afresh=False, room=store.R
     digests = probing.case_digests(text)
     recording = store.Recording(name, room)
     known = {} if afresh else recording.lethal(digests, packages)
-    files = machine.record(name, programs, report)
     answers = probing.run(name, text, report, lethal=known)
+    files = machine.record(name, programs, report)
+    if not programs:
+        files.update(recording.programs(packages))
     crashes = dict(known)
     for call, note in answers.notes.items():
         crashes[call] = {"case": digests[probing.case_of(call)], "console": crash_note(note)}

@@ -2,7 +2,7 @@
 """Stored recordings: matrix/oracle/KERNEL/{recording.json, answers.txt, …}.
 
 answers.txt holds a line "case NAME" per case and below it a line an answer, "ID ANSWER". Set-up
-calls that answered as in the same case before are left out. recording.json says of which kernel
+calls that worked are left out. recording.json says of which kernel
 package, when, with which list. A recording is written beside the old one and takes its place whole.
 """
 
@@ -22,16 +22,14 @@ def digest(text):
 
 def pack(lines):
     """{CASE:ID: answer} as text."""
-    out, current, setups = [], None, set()
+    out, current = [], None
     for name, answer in lines.items():
         case, ident = name.split(":", 1)
         if case != current:
             out.append(f"case {case}")
-            current, setups = case, set()
-        if ident.startswith("setup"):
-            if answer in setups:
-                continue
-            setups.add(answer)
+            current = case
+        if ident.startswith("setup") and not answer.startswith(("-1", "skipped", "blocked", "died")):
+            continue
         out.append(f"{ident} {answer}")
     return "\n".join(out) + "\n"
 
@@ -73,6 +71,12 @@ class Recording:
             return {}
         return {call: row for call, row in about["crashes"].items()
                 if digests.get(call.split(":", 1)[0]) == row["case"]}
+
+    def programs(self, packages):
+        """What programs said on this very kernel package, {file name: text}; maybe nothing."""
+        if not self.exists() or self.about()["packages"] != packages:
+            return {}
+        return {path.name: path.read_text() for path in self.folder.glob("userland-*.txt")}
 
     def replace(self, lines, list_text, seed, packages, files, crashes):
         """Stores a complete recording. files: {name: text} beside the answers."""

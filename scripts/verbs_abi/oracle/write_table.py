@@ -45,7 +45,7 @@ QP = {"user_handle": USER_HANDLE, "pd_handle": "$pd", "send_cq_handle": "$cq",
 TO_INIT = {"qp_handle": "$qp", "attr_mask": 0x1 | 0x10 | 0x20 | 0x8, "qp_state": 1, "port_num": 1}
 AH = {"user_handle": USER_HANDLE, "pd_handle": "$pd", "attr.is_global": 1, "attr.port_num": 1,
       "attr.grh.sgid_index": 1, "attr.grh.hop_limit": 1,
-      "attr.grh.dgid": bytes.fromhex("00000000000000000000ffff7f000001")}
+      "attr.grh.dgid": bytes.fromhex("00000000000000000000ffff0a000001")}
 
 COMMANDS = (
     Command("GET_CONTEXT", "get_context", "get_context_resp", gives={"async": "async_fd"},

@@ -198,9 +198,9 @@ const NodeView* FindNode(const char* seen, bool follow) {
       follow && std::sscanf(seen, "/dev/char/%u:%u", &major_number, &minor_number) == 2;
   for (uint32_t i = 0; i < g_image->node_count; ++i) {
     const NodeView& node = g_image->node[i];
-    if (!node.present) continue;
+    // One that is not there is ours too: the fake kernel says so, and why.
     if (std::strcmp(node.path, seen) == 0) return &node;
-    if (by_number && node.kind == 0 && node.major == major_number && node.minor == minor_number) {
+    if (by_number && node.present && node.kind == 0 && node.major == major_number && node.minor == minor_number) {
       return &node;
     }
   }

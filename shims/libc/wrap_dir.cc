@@ -152,6 +152,17 @@ struct ::dirent* wrap_readdir64(DIR* dir) {
   return AsNode(dir, original::readdir64()(dir));
 }
 
+int wrap_readdir_r(DIR* dir, struct ::dirent* entry, struct ::dirent** result) {
+  const int error = original::readdir_r()(dir, entry, result);
+  if (error == 0) AsNode(dir, *result);
+  return error;
+}
+int wrap_readdir64_r(DIR* dir, struct ::dirent* entry, struct ::dirent** result) {
+  const int error = original::readdir64_r()(dir, entry, result);
+  if (error == 0) AsNode(dir, *result);
+  return error;
+}
+
 int wrap_scandir(const char* path, struct ::dirent*** list, int (*filter)(const struct ::dirent*),
                  int (*compare)(const struct ::dirent**, const struct ::dirent**)) {
   if (VABI_LIKELY(!MayConcern(path))) return original::scandir()(path, list, filter, compare);

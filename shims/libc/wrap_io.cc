@@ -77,17 +77,19 @@ ssize_t EachPart(const struct ::iovec* parts, int count, Transfer transfer) {
   return reinterpret_cast<void*>(result);
 }
 
-// Positioned access: the devices have no position (stream_open), attribute files do.
-ssize_t PositionedFake(int fd, void* buffer, size_t size) {
-  struct ::stat st;
+// The devices have no position (stream_open), attribute files do.
+bool IsStream(int fd) {
   const std::shared_ptr<File> file = FdTable::Get(fd);
   unsigned mode = 0;
   uint64_t rdev = 0;
-  if (file == nullptr) return -EBADF;
-  if (file->StatAs(&mode, &rdev) && S_ISREG(mode) && sys::Fstat(fd, &st) == 0) {
-    return buffer == nullptr ? -EBADF : file->Read(buffer, size, false);
-  }
-  return -ESPIPE;
+  return file == nullptr || !file->StatAs(&mode, &rdev) || !S_ISREG(mode);
+}
+
+ssize_t ReadAt(int fd, void* buffer, size_t size) {
+  return IsStream(fd) ? -ESPIPE : ReadFake(fd, buffer, size);
+}
+ssize_t WriteAt(int fd, const void* buffer, size_t size) {
+  return IsStream(fd) ? -ESPIPE : WriteFake(fd, buffer, size);
 }
 
 bool IsFake(int fd) { return VABI_UNLIKELY((BitsOf(fd) & kFake) != 0); }
@@ -106,11 +108,11 @@ ssize_t wrap___read_chk(int fd, void* buffer, size_t size, size_t room) {
   return wrap_read(fd, buffer, size);
 }
 ssize_t wrap_pread(int fd, void* buffer, size_t size, off_t offset) {
-  if (IsFake(fd)) return Answer(PositionedFake(fd, buffer, size));
+  if (IsFake(fd)) return Answer(ReadAt(fd, buffer, size));
   return original::pread()(fd, buffer, size, offset);
 }
 ssize_t wrap_pread64(int fd, void* buffer, size_t size, off_t offset) {
-  if (IsFake(fd)) return Answer(PositionedFake(fd, buffer, size));
+  if (IsFake(fd)) return Answer(ReadAt(fd, buffer, size));
   return original::pread64()(fd, buffer, size, offset);
 }
 ssize_t wrap___pread_chk(int fd, void* buffer, size_t size, off_t offset, size_t room) {
@@ -134,11 +136,11 @@ ssize_t wrap_write(int fd, const void* buffer, size_t size) {
   return original::write()(fd, buffer, size);
 }
 ssize_t wrap_pwrite(int fd, const void* buffer, size_t size, off_t offset) {
-  if (IsFake(fd)) return Answer(PositionedFake(fd, nullptr, 0));
+  if (IsFake(fd)) return Answer(WriteAt(fd, buffer, size));
   return original::pwrite()(fd, buffer, size, offset);
 }
 ssize_t wrap_pwrite64(int fd, const void* buffer, size_t size, off_t offset) {
-  if (IsFake(fd)) return Answer(PositionedFake(fd, nullptr, 0));
+  if (IsFake(fd)) return Answer(WriteAt(fd, buffer, size));
   return original::pwrite64()(fd, buffer, size, offset);
 }
 ssize_t wrap_writev(int fd, const struct ::iovec* parts, int count) {
@@ -169,6 +171,37 @@ void* wrap_mmap64(void* address, size_t size, int protection, int flags, int fd,
     return MmapFake(address, size, protection, flags, fd, offset);
   }
   return original::mmap64()(address, size, protection, flags, fd, offset);
+}
+
+#define VABI_POSITIONED_PARTS(name, parameters, arguments)        \
+  ssize_t wrap_##name parameters {                                \
+    if (IsFake(fd)) return Answer(static_cast<ssize_t>(-ESPIPE)); \
+    return original::name() arguments;                            \
+  }
+VABI_POSITIONED_PARTS(preadv, (int fd, const struct ::iovec* parts, int count, off_t offset),
+                      (fd, parts, count, offset))
+VABI_POSITIONED_PARTS(preadv64, (int fd, const struct ::iovec* parts, int count, off_t offset),
+                      (fd, parts, count, offset))
+VABI_POSITIONED_PARTS(preadv64v2,
+                      (int fd, const struct ::iovec* parts, int count, off_t offset, int flags),
+                      (fd, parts, count, offset, flags))
+VABI_POSITIONED_PARTS(pwritev, (int fd, const struct ::iovec* parts, int count, off_t offset),
+                      (fd, parts, count, offset))
+VABI_POSITIONED_PARTS(pwritev64, (int fd, const struct ::iovec* parts, int count, off_t offset),
+                      (fd, parts, count, offset))
+VABI_POSITIONED_PARTS(pwritev64v2,
+                      (int fd, const struct ::iovec* parts, int count, off_t offset, int flags),
+                      (fd, parts, count, offset, flags))
+
+// The devices cannot seek (stream_open, no_llseek); attribute files can, and theirs is the real
+// position.
+off_t wrap_lseek(int fd, off_t offset, int whence) {
+  if (IsFake(fd) && IsStream(fd)) return Answer(static_cast<off_t>(-ESPIPE));
+  return original::lseek()(fd, offset, whence);
+}
+off_t wrap_lseek64(int fd, off_t offset, int whence) {
+  if (IsFake(fd) && IsStream(fd)) return Answer(static_cast<off_t>(-ESPIPE));
+  return original::lseek64()(fd, offset, whence);
 }
 
 // Copies inside the kernel: neither the devices nor attribute files take part, and programs fall

@@ -50,7 +50,7 @@ ssize_t ReadLink(int dirfd, const char* path, char* buffer, size_t size) {
   Located where;
   where.kind = Located::Kind::kNative;
   if (MayConcern(dirfd, path)) Locate(dirfd, path, &where, false);
-  if (where.kind == Located::Kind::kNode) return -EINVAL;
+  if (where.kind == Located::Kind::kNode) return where.node->present ? -EINVAL : -ENOENT;
   const bool native = where.kind == Located::Kind::kNative;
   const ssize_t length = sys::Syscall(SYS_readlinkat, native ? dirfd : AT_FDCWD,
                                       reinterpret_cast<long>(native ? path : where.real),

@@ -44,9 +44,7 @@ int OpenNode(const Located& where, int flags) {
   const NodeView& node = *where.node;
   if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL)) return -EEXIST;
   if (flags & O_DIRECTORY) return -ENOTDIR;
-  if ((flags & O_PATH) || node.kind != 0) return sys::Open(where.real, flags & ~O_CREAT);
-  const int denied = CheckAccess(S_IFCHR | node.mode, node.uid, node.gid, Wanted(flags));
-  if (denied < 0) return denied;
+  if (flags & O_PATH) return sys::Open(where.real, flags & ~O_CREAT);
   if (!InstallFakeKernels()) return -ENXIO;
   Opened opened;
   const int result = FakeKernel::OpenNode(node.path, flags, &opened);
@@ -126,10 +124,21 @@ int NoteNative(const Located& where, int fd) {
   return Answer(result);
 }
 
-// A stream on a file whose read fails: libc reads streams without asking us.
-ssize_t FailingRead(void* cookie, char*, size_t) {
-  errno = static_cast<int>(reinterpret_cast<intptr_t>(cookie));
-  return -1;
+// libc reads and writes streams without asking us, so a stream on a fake file has functions of its
+// own. The cookie is the descriptor.
+int DescriptorOf(void* cookie) { return static_cast<int>(reinterpret_cast<intptr_t>(cookie)); }
+ssize_t StreamRead(void* cookie, char* buffer, size_t size) {
+  return wrap_read(DescriptorOf(cookie), buffer, size);
+}
+ssize_t StreamWrite(void* cookie, const char* buffer, size_t size) {
+  const ssize_t result = wrap_write(DescriptorOf(cookie), buffer, size);
+  return result < 0 ? 0 : result;  // as fopencookie wants it
+}
+int StreamClose(void* cookie) { return wrap_close(DescriptorOf(cookie)); }
+
+FILE* FakeStream(int fd, const char* mode) {
+  return fopencookie(reinterpret_cast<void*>(static_cast<intptr_t>(fd)), mode,
+                     {StreamRead, StreamWrite, nullptr, StreamClose});
 }
 
 FILE* OpenStream(const char* path, const char* mode, FILE* (*native)(const char*, const char*)) {
@@ -140,33 +149,16 @@ FILE* OpenStream(const char* path, const char* mode, FILE* (*native)(const char*
     errno = saved;
     return native(path, mode);
   }
-  if (where.kind == Located::Kind::kNode && where.node->kind == 0) {
-    const int flags = mode[0] == 'r' && std::strchr(mode, '+') == nullptr ? O_RDONLY : O_RDWR;
-    const int fd = OpenConcerned(AT_FDCWD, path, flags | O_CLOEXEC, 0);
-    if (fd < 0) return nullptr;
-    TraceEvent("not_intercepted", "a device node was opened as a stream");
-    return fdopen(fd, mode);
+  const bool writes = mode[0] != 'r' || std::strchr(mode, '+') != nullptr;
+  if (!where.sysfs && where.kind != Located::Kind::kNode) {
+    errno = saved;
+    return native(where.real, mode);
   }
-  if (where.sysfs) {
-    const bool writes = mode[0] != 'r' || std::strchr(mode, '+') != nullptr;
-    const int allowed = CheckSysfsOpen(where, writes ? O_RDWR : O_RDONLY);
-    if (allowed < 0) {
-      errno = -allowed;
-      return nullptr;
-    }
-  }
-  FILE* stream = native(where.real, mode);
-  if (stream == nullptr) return nullptr;
-  struct ::stat st;
-  const int fd = fileno(stream);
-  const int held = where.sysfs && sys::Fstat(fd, &st) == 0 ? HeldErrno(st) : 0;
-  const int error = where.read_error ? where.read_error : held;
-  if (error != 0) {
-    original::fclose()(stream);
-    cookie_io_functions_t functions = {FailingRead, nullptr, nullptr, nullptr};
-    stream = fopencookie(reinterpret_cast<void*>(static_cast<intptr_t>(error)), "r", functions);
-  }
-  errno = saved;
+  // Attribute files and nodes exist or not: nothing that a mode of fopen could add.
+  const int fd = OpenConcerned(AT_FDCWD, path, writes ? O_RDWR : O_RDONLY, 0);
+  if (fd < 0) return nullptr;
+  FILE* stream = BitsOf(fd) & kFake ? FakeStream(fd, mode) : original::fdopen()(fd, mode);
+  if (stream == nullptr) wrap_close(fd);
   return stream;
 }
 
@@ -276,6 +268,11 @@ FILE* wrap_freopen(const char* path, const char* mode, FILE* stream) {
 
 FILE* wrap_freopen64(const char* path, const char* mode, FILE* stream) {
   return ReopenStream(path, mode, stream, original::freopen64());
+}
+
+FILE* wrap_fdopen(int fd, const char* mode) {
+  if (VABI_UNLIKELY((BitsOf(fd) & kFake) != 0)) return FakeStream(fd, mode);
+  return original::fdopen()(fd, mode);
 }
 
 int wrap_fclose(FILE* stream) {

@@ -133,6 +133,20 @@ int wrap_faccessat(int dirfd, const char* path, int mode, int flags) {
   return AccessConcerned(dirfd, path, mode, flags);
 }
 
+// The file system's own answers: those of the place where the tree stands.
+#define VABI_STATFS_BY_PATH(name, type)                                     \
+  int wrap_##name(const char* path, struct ::type* out) {                   \
+    if (VABI_LIKELY(!MayConcern(path))) return original::name()(path, out); \
+    Located where;                                                          \
+    Locate(AT_FDCWD, path, &where);                                         \
+    if (where.kind != Located::Kind::kNative) path = where.real;            \
+    return original::name()(path, out);                                     \
+  }
+VABI_STATFS_BY_PATH(statfs, statfs)
+VABI_STATFS_BY_PATH(statfs64, statfs)
+VABI_STATFS_BY_PATH(statvfs, statvfs)
+VABI_STATFS_BY_PATH(statvfs64, statvfs)
+
 // Extended attributes: sysfs and devtmpfs have none that programs look for (ls asks for access
 // lists).
 #define VABI_XATTR_BY_PATH(name, follow, parameters, arguments)            \

@@ -35,10 +35,12 @@ constexpr PolicyRow kPolicy[] = {
     {ConstId::RDMA_NLDEV_ATTR_DRIVER_DETAILS, Type::kU8, 0},
 };
 
-Attributes::Fault Validate(const PolicyRow& row, const uint8_t* data, uint16_t length) {
+Attributes::Fault Validate(const PolicyRow& row, const uint8_t* data, uint16_t length,
+                           bool strict) {
   switch (row.type) {
     case Type::kU8:
     case Type::kU32:
+      if (strict && length != (row.type == Type::kU8 ? 1 : 4)) return Attributes::Fault::kInvalid;
       // A wrong length is only warned about, unless it is too short (nla_attr_minlen).
       return length < (row.type == Type::kU8 ? 1 : 4) ? Attributes::Fault::kRange
                                                       : Attributes::Fault::kNone;
@@ -87,7 +89,7 @@ const std::string& Message::Finish() {
 }
 
 Attributes::Fault Attributes::Parse(const World& world, std::span<const uint8_t> payload,
-                                    Attributes* out) {
+                                    bool strict, Attributes* out) {
   *out = {};
   const auto end = static_cast<size_t>(world.Flag(VABI_C(RDMA_NLDEV_ATTR_MAX)));
   // nla_ok: stops at the first attribute that does not fit.
@@ -101,15 +103,17 @@ Attributes::Fault Attributes::Parse(const World& world, std::span<const uint8_t>
     if (type != 0 && type < end && type < kMax) {
       for (const PolicyRow& row : kPolicy) {
         if (world.Constant(row.attribute) != type) continue;
-        const Fault fault = Validate(row, data, length);
+        const Fault fault = Validate(row, data, length, strict);
         if (fault != Fault::kNone) return fault;
       }
       out->data_[type] = data;
       out->length_[type] = length;
+    } else if (strict) {
+      return Fault::kInvalid;
     }
     payload = payload.subspan(std::min<size_t>(NLA_ALIGN(header.nla_len), payload.size()));
   }
-  return Fault::kNone;
+  return strict && !payload.empty() ? Fault::kInvalid : Fault::kNone;
 }
 
 std::span<const uint8_t> Attributes::Find(const World& world, ConstId attribute) const {

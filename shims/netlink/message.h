@@ -51,9 +51,11 @@ class Attributes {
  public:
   enum class Fault : uint8_t { kNone, kRange, kInvalid };
 
-  // nlmsg_parse in its liberal form, by which queries are read: unknown attributes and bytes left
-  // over are passed over, known ones must be of their type (lib/nlattr.c:validate_nla).
-  static Fault Parse(const World& world, std::span<const uint8_t> payload, Attributes* out);
+  // nlmsg_parse. In its liberal form, by which most queries are read, unknown attributes and bytes
+  // left over are passed over, and known ones must be of their type (lib/nlattr.c:validate_nla);
+  // the strict one refuses all of that, and any other length.
+  static Fault Parse(const World& world, std::span<const uint8_t> payload, bool strict,
+                     Attributes* out);
 
   bool Has(const World& world, ConstId attribute) const;
   uint32_t U32(const World& world, ConstId attribute) const;

@@ -258,7 +258,7 @@ std::optional<std::string> DumpPorts(const World& world, Dump* dump, int* result
   Attributes attributes;
   const std::span<const uint8_t> payload(reinterpret_cast<const uint8_t*>(dump->payload.data()),
                                          dump->payload.size());
-  const Attributes::Fault fault = Attributes::Parse(world, payload, &attributes);
+  const Attributes::Fault fault = Attributes::Parse(world, payload, false, &attributes);
   uint32_t number = 0;
   const DeviceImage* device = nullptr;
   RuleId rule = RuleId::netlink_attribute;
@@ -396,7 +396,10 @@ Reply Handle(const World& world, const Request& request) {
     return Failed(Refuse(world, request, RuleId::netlink_no_doit));
   }
   Ask ask{world, request, {}};
-  const Attributes::Fault fault = Attributes::Parse(world, request.payload, &ask.attributes);
+  const bool strict = command->id == ConstId::RDMA_NLDEV_CMD_SYS_GET &&
+                      Knob(world, KnobId::netlink_sys_get_strict) != 0;
+  const Attributes::Fault fault =
+      Attributes::Parse(world, request.payload, strict, &ask.attributes);
   if (fault != Attributes::Fault::kNone) {
     if (const int error = BadAttributes(world, request, *command, fault); error != 0)
       return Failed(error);

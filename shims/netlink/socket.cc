@@ -206,6 +206,12 @@ int RdmaSocket::GetOption(int level, int name, void* value, socklen_t* length) {
     return static_cast<int>(
         Raw(SYS_getsockopt, backing_fd(), level, name, Word(value), Word(length)));
   } else {
+    if (name == NETLINK_LIST_MEMBERSHIPS) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      socklen_t size = sizeof groups_;
+      if (sys::CopyToUser(reinterpret_cast<uint64_t>(value), &groups_, size) != 0) return -EFAULT;
+      return sys::CopyToUser(reinterpret_cast<uint64_t>(length), &size, sizeof size);
+    }
     const bool known = name == NETLINK_PKTINFO || name == NETLINK_BROADCAST_ERROR ||
                        name == NETLINK_NO_ENOBUFS || name == NETLINK_LISTEN_ALL_NSID ||
                        name == NETLINK_CAP_ACK || name == NETLINK_EXT_ACK ||

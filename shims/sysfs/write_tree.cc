@@ -29,7 +29,11 @@ uint64_t Mix(uint64_t digest, const void* data, size_t size) {
   return digest;
 }
 
+// Part of every digest: to be raised when trees are written in another form.
+constexpr char kForm[] = "2";
+
 uint64_t Hash(const Tree& tree, uint64_t digest) {
+  digest = Mix(digest, kForm, sizeof kForm);
   for (const auto& [path, file] : tree.files()) {
     digest = Mix(digest, path.c_str(), path.size() + 1);
     digest = Mix(digest, file.content.c_str(), file.content.size() + 1);

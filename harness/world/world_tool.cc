@@ -43,6 +43,10 @@ json ModelOf(const vabi::WorldImage& image) {
   for (size_t i = 0; i < vabi::WriteExNames().size(); ++i) {
     out["write_ex"][vabi::WriteExNames()[i]] = image.write_ex_served[i] != 0;
   }
+  // Bytes of the structures that this kernel has.
+  for (size_t i = 0; i < vabi::StructNames().size(); ++i) {
+    if (image.struct_size[i] != 0) out["structs"][vabi::StructNames()[i]] = image.struct_size[i];
+  }
   for (size_t driver = 0; driver < vabi::DriverRows().size(); ++driver) {
     for (size_t op = 0; op < vabi::OpNames().size(); ++op) {
       out["ops"][vabi::DriverRows()[driver].name][vabi::OpNames()[op]] = image.op_served[driver][op] != 0;

@@ -172,6 +172,20 @@ TEST_F(Connected, ReadNeedsAWritableTarget) {
   EXPECT_TRUE(Untouched(a, 0, 8));
 }
 
+TEST_F(Connected, ADriverMayForgetToSayWhatFailed) {
+  // rxe_comp.c:do_read up to 5.12: the queue pair goes to error, the completion says success.
+  a.qp.test_wording.local_target = Status::kSuccess;
+  FindKey(0, a.key)->access = kAccessRemoteWrite;
+  ExpectOnlyRequesterInError(Status::kSuccess, Run(Remote(Opcode::kRead, {a.At(0, 8)}, 0)));
+  // rxe_resp.c:do_complete up to 5.12: no receive, no NAK.
+  a.qp.state = EndpointState::kRts;
+  a.qp.retry_count = 1;
+  b.qp.test_wording.nak_without_receive = false;
+  SendRequest request = Remote(Opcode::kWrite, {a.At(0, 8)}, 0);
+  request.rkey = 0xdead;
+  ExpectBothInError(Status::kRetryExceeded, Run(request));
+}
+
 TEST_F(Connected, RemoteKeyErrorsStopBothAndSayWhy) {
   MemoryKey other_pd = *FindKey(1, b.key);
   other_pd.pd = 8;

@@ -141,7 +141,8 @@ struct Wording {
   // Requester.
   Status local_key = Status::kLocalProtection;    // an lkey that is absent, or of another PD
   Status local_range = Status::kLocalProtection;  // bytes outside of the region
-  Status local_target = Status::kLocalProtection; // where a READ or atomic answer should go
+  // Where a READ or atomic answer should go; kSuccess: the error state, but the completion says success.
+  Status local_target = Status::kLocalProtection;
   Status datagram_length = Status::kLocalLength;  // longer than the port's MTU; kSuccess: silently not sent
   Status no_read_depth = Status::kLocalQpOperation;  // max_rd_atomic == 0; kSuccess: waits for ever
   bool unreliable_local_error_is_sqe = true;      // UC, UD: leads to SQE, not ERR
@@ -154,6 +155,8 @@ struct Wording {
   Status receive_invalidate = Status::kRemoteInvalidRequest;  // SEND_INV of what cannot be invalidated
   bool access_takes_receive = false;  // WRITE_IMM in one packet takes its receive before the rkey is looked at
   bool windows_bound_range = true;    // false: only the region behind a window bounds an access (rxe)
+  bool nak_without_receive = true;    // false: a request that fails and took no receive gets no answer
+  bool regions_invalidate = false;    // true: a region, too, can be invalidated
   bool windows_check_pd = true;       // false: in a bind only windows of type 2 are held against the PD
   // UC, UD: a message longer than its receive. kFails: completes with receive_length and goes to error.
   // kDropped: the receive stays, or, taken from an SRQ, completes with `dropped` and no error state.

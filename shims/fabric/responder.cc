@@ -310,7 +310,8 @@ class Responder {
 
   // A request that cannot be pinned on a receive.
   void FailRequest(Status nak) {
-    reply_->kind = Reliable() ? Reply::Kind::kNak : Reply::Kind::kSilence;
+    const bool told = Reliable() && (has_receive_ || wording_.nak_without_receive);
+    reply_->kind = told ? Reply::Kind::kNak : Reply::Kind::kSilence;
     reply_->nak = nak;
     ToError();
   }

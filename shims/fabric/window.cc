@@ -70,7 +70,12 @@ bool BindWindow(const Endpoint& endpoint, const Bind& bind) {
 
 bool Invalidate(const Endpoint& endpoint, uint32_t key) {
   MemoryKey* window = FindKey(endpoint.device, key);
-  if (window == nullptr || window->kind != Kind::kWindow2) return false;  // o10-37.2.26
+  if (window == nullptr) return false;
+  if (window->kind == Kind::kRegion && endpoint.wording->regions_invalidate) {
+    window->invalidated = true;
+    return true;
+  }
+  if (window->kind != Kind::kWindow2) return false;  // o10-37.2.26
   LetGo(endpoint.device, *window);
   window->invalidated = true;
   window->access = 0;

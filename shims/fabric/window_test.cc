@@ -156,6 +156,15 @@ TEST_F(Window, SendInvalidateOfARegionIsClassJ) {
   EXPECT_EQ(b.qp.errors, 1);
 }
 
+TEST_F(Window, ADriverMayInvalidateRegions) {
+  // rxe_req.c up to 5.12, rxe_mr.c:rxe_invalidate_mr of 5.14: the type is not looked at.
+  FindKey(1, b.key)->access |= kAccessRemoteWrite;
+  EXPECT_EQ(Try(Write(b.key, 0, 8)), Status::kSuccess);
+  b.qp.test_wording.regions_invalidate = true;
+  EXPECT_TRUE(Invalidate(b.qp, b.key));
+  EXPECT_EQ(Try(Write(b.key, 0, 8)), Status::kRemoteAccess);
+}
+
 TEST_F(Window, ForgettingLetsTheRegionGo) {
   ASSERT_TRUE(BindWindow(b.qp, Good()));
   ForgetWindow(1, 0x8000142);

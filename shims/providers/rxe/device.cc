@@ -21,7 +21,9 @@ Wording WordingOf(const World& world) {
   Wording wording;
   wording.local_key = static_cast<Status>(world.Knob(KnobId::rxe_status_key));
   wording.local_range = static_cast<Status>(world.Knob(KnobId::rxe_status_range));
-  wording.local_target = Status::kLocalProtection;  // do_read, do_atomic
+  wording.local_target = static_cast<Status>(world.Knob(KnobId::rxe_status_target));  // do_read, do_atomic
+  wording.nak_without_receive = world.Knob(KnobId::rxe_nak_without_receive) != 0;
+  wording.regions_invalidate = world.Knob(KnobId::rxe_invalidates_regions) != 0;
   wording.datagram_length = Status::kSuccess;       // C10-93.1.1
   wording.no_read_depth = Status::kSuccess;         // check_init_depth: never gets its turn
   wording.unreliable_local_error_is_sqe = false;    // rxe_qp_error, whatever the service
@@ -55,6 +57,9 @@ RxeDevice::RxeDevice(const Device& device)
       access_event(device.world().Knob(KnobId::rxe_access_event) != 0),
       last_wqe_event(device.world().Knob(KnobId::rxe_last_wqe_event) != 0),
       drain_by_slot(device.world().Knob(KnobId::rxe_drain_by_slot) != 0),
+      local_flushed(device.world().Knob(KnobId::rxe_local_flushed) != 0),
+      error_filled(device.world().Knob(KnobId::rxe_error_filled) != 0),
+      flushes_later(device.world().Knob(KnobId::rxe_error_flushes_later) != 0),
       next_window(kFirstWindow),
       next_srq(kFirstSrq) {}
 
@@ -69,7 +74,7 @@ bool RxeDevice::Progress() {
   const std::vector<QueuePair*> looked_at = waiting;
   for (QueuePair* qp : looked_at) {
     if (std::find(waiting.begin(), waiting.end(), qp) == waiting.end()) continue;
-    if (now < qp->retry_at_ns) continue;
+    if (qp->waits() && now < qp->retry_at_ns) continue;
     qp->Drive();
     worked = true;
   }

@@ -22,7 +22,7 @@ class RxeDevice : public fabric::Pollable {
   explicit RxeDevice(const Device& device);
   ~RxeDevice() override;
 
-  // Queue pairs whose request at the head of the queue waits for its peer.
+  // Queue pairs whose request at the head of the queue waits for its peer, or whose send queue drains.
   bool Progress() override;
   bool NeedsPolling() const override { return !waiting.empty(); }
   // The NIC's thread looks after waiting queue pairs from now on. Without the fabric's lock.
@@ -37,12 +37,13 @@ class RxeDevice : public fabric::Pollable {
   const uint32_t entry_size;  // bytes of a completion that rxe writes
   const uint32_t port_mtu;    // bytes: what a datagram may carry
   const bool user_numbers;    // knob rxe.wr_numbers
-  const bool access_event, last_wqe_event, drain_by_slot;
+  const bool access_event, last_wqe_event, drain_by_slot, local_flushed, error_filled, flushes_later;
 
   Arena arena;
   std::vector<QueuePair*> waiting;
   std::unordered_map<uint32_t, Ah*> address_handles;  // by ah_num
-  uint32_t next_region = 1, next_window = 0, next_ah = 1, next_srq = 0;
+  // Region 1 is the kernel's own, of its MAD layer.
+  uint32_t next_region = 2, next_window = 0, next_ah = 1, next_srq = 0;
 
  private:
   std::atomic<bool> polled_{false};

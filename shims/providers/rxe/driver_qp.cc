@@ -161,7 +161,7 @@ int RxeDriver::ModifyQp(Call& call, Qp& qp, QpState next, const QpAttributes& at
   if (call.Violates(RuleId::rxe_modify_mask, (mask & ~kQpStandardBits) != 0)) {
     return call.Refuse(RuleId::rxe_modify_mask);
   }
-  std::lock_guard lock(fabric::Lock());
+  std::unique_lock lock(fabric::Lock());
   QueuePair& state = QueuePair::Of(qp);
   if (const int error = CheckAttributes(call, qp, attr, mask)) return error;
   if (call.Violates(RuleId::rxe_modify_draining, (mask & kQpState) != 0 && qp.state == QpState::kSqd &&
@@ -190,7 +190,11 @@ int RxeDriver::ModifyQp(Call& call, Qp& qp, QpState next, const QpAttributes& at
   if ((mask & kQpSqPsn) != 0) state.sq_psn = attr.sq_psn;
   if ((mask & kQpMinRnrTimer) != 0) state.min_rnr_timer = attr.min_rnr_timer;
   if ((mask & kQpDestQpn) != 0) state.dest_qpn = attr.dest_qp_num;
-  if ((mask & kQpState) != 0) state.SetState(next);
+  if ((mask & kQpState) == 0) return 0;
+  state.SetState(next);
+  const bool unfinished = state.unfinished();
+  lock.unlock();
+  if (unfinished) rxe_->StartPolling();
   return 0;
 }
 
@@ -232,7 +236,7 @@ int RxeDriver::DestroyQp(Call&, Qp& qp) {
 // rxe_post_send, of a user's queue pair: the doorbell. What rxe's send task would do runs here.
 int RxeDriver::PostSend(Call& call, Qp& qp) {
   constexpr uint32_t kGuardChecks = 64;
-  bool waits;
+  bool unfinished;
   {
     std::lock_guard lock(fabric::Lock());
     QueuePair& state = QueuePair::Of(qp);
@@ -241,9 +245,9 @@ int RxeDriver::PostSend(Call& call, Qp& qp) {
     }
     if (posts_++ % kGuardChecks == 0) fabric::GuardCheck();
     state.Drive();
-    waits = state.waits();
+    unfinished = state.unfinished();
   }
-  if (waits) rxe_->StartPolling();
+  if (unfinished) rxe_->StartPolling();
   return 0;
 }
 

@@ -27,6 +27,7 @@ constexpr uint32_t kEventAccess = 3, kEventDrained = 5, kEventSrqLimit = 15, kEv
 // enum ib_wc_flags, ib_verbs.h. WITH_INVALIDATE is 4 here, which libibverbs calls IP_CSUM_OK.
 constexpr uint32_t kWcGrh = 1, kWcWithImm = 2, kWcWithInvalidate = 4;
 constexpr uint32_t kWcRecv = 128, kWcRecvRdmaWithImm = 129;
+constexpr uint32_t kWcUnknown = 0xff;  // rxe_comp.c: wr_to_wc_opcode
 
 Service ServiceOf(uint8_t type) {
   switch (type) {
@@ -135,11 +136,10 @@ void QueuePair::FlushSend() {
   bool tell = true;
   while (!send.Empty()) {
     if (tell) {
-      WorkCompletion completion;
-      completion.wr_id = Load<uint64_t>(send.Slot(send.Consumer()), rxe.layout.wr_id);
-      completion.status = static_cast<uint32_t>(Status::kFlushed);
-      completion.qpn = qpn;
-      tell = CompletionQueue::Of(*qp.send_cq).Post(rxe.layout, rxe.entry_size, completion, false);
+      const uint8_t* slot = send.Slot(send.Consumer());
+      const Operation* operation = FindOperation(Load<uint32_t>(slot, rxe.layout.opcode), rxe.user_numbers);
+      tell = CompletionQueue::Of(*qp.send_cq)
+                 .Post(rxe.layout, rxe.entry_size, MakeCompletion(slot, operation, Status::kFlushed), false);
     }
     send.AdvanceConsumer();
   }
@@ -182,8 +182,9 @@ void QueuePair::SetState(QpState next) {
     case QpState::kReset: return Reset();
     case QpState::kErr: return EnterError();
     case QpState::kSqd:
+      // Drained is what the send task finds when it runs, a little later.
       draining_ = true;
-      return CheckDrained();
+      return WaitInLine();
     default:
       draining_ = false;
       return;
@@ -195,10 +196,20 @@ void QueuePair::SetState(QpState next) {
 void QueuePair::CheckDrained() {
   if (state != EndpointState::kSqd || !draining_ || waits_) return;
   if (rxe.drain_by_slot || !send.Empty()) {
-    if (Load<uint32_t>(send.Slot(send.Consumer()), rxe.layout.state) != kPosted) return;
+    if (Load<uint32_t>(send.Slot(send.Consumer()), rxe.layout.state) != kPosted) {
+      std::erase(rxe.waiting, this);  // nothing more will change it
+      return;
+    }
   }
   draining_ = false;
+  std::erase(rxe.waiting, this);
   ReportEvent(kEventDrained);
+}
+
+void QueuePair::WaitInLine() {
+  if (std::find(rxe.waiting.begin(), rxe.waiting.end(), this) == rxe.waiting.end()) {
+    rxe.waiting.push_back(this);
+  }
 }
 
 void QueuePair::StopWaiting() {
@@ -210,7 +221,10 @@ void QueuePair::StopWaiting() {
 void QueuePair::Drive() {
   // As many as the queue holds: a program that posts meanwhile rings again.
   for (uint32_t turns = send.mask() + 1; turns > 0; --turns) {
-    if (state == EndpointState::kErr) return FlushSend();
+    if (state == EndpointState::kErr) {
+      if (rxe.flushes_later) FlushSend();
+      return;
+    }
     if (state < EndpointState::kRts) return;
     CheckDrained();
     if (send.Empty()) return;
@@ -227,44 +241,49 @@ bool QueuePair::Carry(uint8_t* slot) {
     if (rxe.user_numbers && (number == 14 || number == 15)) {
       trace::Event("unmodelled", "rxe: FLUSH and ATOMIC_WRITE work requests");
     }
-    FailHead(slot, nullptr, rxe.wording.local_key);
+    FailLocally(slot, nullptr, rxe.wording.local_key);
     return true;
   }
   fabric::SendRequest request;
   if (!ReadSend(rxe.layout, *operation, slot, send.element(), max_send_sge, &request)) {
-    FailHead(slot, operation, Status::kLocalQpOperation);
+    FailLocally(slot, operation, Status::kLocalQpOperation);
     return true;
   }
   if (operation->is_local) {
     const Status status = LocalOperation(*operation, slot);
     if (status != Status::kSuccess) {
-      FailHead(slot, operation, status);
+      FailLocally(slot, operation, status);
     } else {
-      Complete(slot, operation, status, 0, kDone);
+      Complete(slot, operation, status, kDone);
     }
     return true;
   }
   if (service == Service::kUd) {
     const Status status = Address(slot, &request);
     if (status != Status::kSuccess) {
-      FailHead(slot, operation, status);
+      FailLocally(slot, operation, status);
       return true;
     }
   }
   fabric::Completion completion;
   if (fabric::Execute(*this, request, attempt_, &completion) == Outcome::kRetry) {
     if (!waits_) Store<uint32_t>(slot, rxe.layout.state, kPending);
-    if (!waits_ && retry_at_ns != 0) rxe.waiting.push_back(this);
+    if (!waits_ && retry_at_ns != 0) WaitInLine();
     waits_ = true;
     ++attempt_;
     return false;
   }
   StopWaiting();
-  if (completion.status != Status::kSuccess) {
+  if (draining_) WaitInLine();
+  if (completion.status == Status::kLocalQpOperation || completion.status == rxe.wording.local_key ||
+      completion.status == rxe.wording.local_range) {
+    FailLocally(slot, operation, completion.status);
+  } else if (completion.status != Status::kSuccess) {
     FailHead(slot, operation, completion.status);
   } else {
-    Complete(slot, operation, completion.status, completion.byte_length,
-             service == Service::kRc ? kPending : kDone);
+    const bool error = state == EndpointState::kErr;  // though the completion says success
+    Complete(slot, operation, completion.status, service == Service::kRc ? kPending : kDone);
+    if (error) EnterError();
   }
   return true;
 }
@@ -276,10 +295,6 @@ Status QueuePair::LocalOperation(const Operation& operation, const uint8_t* slot
     return fabric::BindWindow(*this, ReadBind(rxe.layout, slot)) ? Status::kSuccess : Status::kMwBind;
   }
   if (service != Service::kRc) return rxe.wording.local_key;
-  if (rxe.layout.window_window < 0) {
-    trace::Event("unmodelled", "rxe: LOCAL_INV before there were memory windows");
-    return Status::kMwBind;
-  }
   const auto key = Load<uint32_t>(slot, rxe.layout.invalidate_rkey);
   return fabric::Invalidate(*this, key) ? Status::kSuccess : Status::kLocalQpOperation;
 }
@@ -300,29 +315,41 @@ Status QueuePair::Address(const uint8_t* slot, fabric::SendRequest* request) con
   return Status::kSuccess;
 }
 
-// rxe_comp.c: do_complete, make_send_cqe
-void QueuePair::Complete(uint8_t* slot, const Operation* operation, Status status, uint32_t byte_length,
-                         uint32_t slot_state) {
+WorkCompletion QueuePair::MakeCompletion(const uint8_t* slot, const Operation* operation, Status status) const {
+  WorkCompletion completion;
+  completion.wr_id = Load<uint64_t>(slot, rxe.layout.wr_id);
+  completion.status = static_cast<uint32_t>(status);
+  completion.qpn = qpn;
+  if (status == Status::kSuccess || rxe.error_filled) {
+    completion.opcode = operation != nullptr ? operation->wc_opcode : kWcUnknown;
+    completion.flags = operation != nullptr && operation->has_immediate ? kWcWithImm : 0;
+    completion.byte_length = Load<uint32_t>(slot, rxe.layout.send_length);
+  }
+  return completion;
+}
+
+// rxe_comp.c: do_complete
+void QueuePair::Complete(uint8_t* slot, const Operation* operation, Status status, uint32_t slot_state) {
   Store<uint32_t>(slot, rxe.layout.status, static_cast<uint32_t>(status));
   Store<uint32_t>(slot, rxe.layout.state, slot_state);
   const bool asked = (Load<uint32_t>(slot, rxe.layout.send_flags) & kSignaled) != 0;
-  WorkCompletion completion;
-  completion.wr_id = Load<uint64_t>(slot, rxe.layout.wr_id);
+  const WorkCompletion completion = MakeCompletion(slot, operation, status);
   send.AdvanceConsumer();
   if (!asked && !qp.signal_all && status == Status::kSuccess) return;
-  completion.status = static_cast<uint32_t>(status);
-  completion.qpn = qpn;
-  if (status == Status::kSuccess) {
-    completion.opcode = operation->wc_opcode;
-    completion.flags = operation->has_immediate ? kWcWithImm : 0;
-    completion.byte_length = byte_length;
-  }
   CompletionQueue::Of(*qp.send_cq).Post(rxe.layout, rxe.entry_size, completion, false);
+}
+
+void QueuePair::FailLocally(uint8_t* slot, const Operation* operation, Status status) {
+  if (!rxe.local_flushed) return FailHead(slot, operation, status);
+  Store<uint32_t>(slot, rxe.layout.status, static_cast<uint32_t>(status));
+  Store<uint32_t>(slot, rxe.layout.state, kError);
+  FlushSend();
+  EnterError();
 }
 
 void QueuePair::FailHead(uint8_t* slot, const Operation* operation, Status status) {
   StopWaiting();
-  Complete(slot, operation, status, 0, kError);
+  Complete(slot, operation, status, kError);
   EnterError();
 }
 

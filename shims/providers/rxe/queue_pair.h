@@ -33,6 +33,8 @@ class QueuePair : public DriverState, public fabric::Endpoint {
   void SetState(QpState next);
   bool draining() const { return draining_; }
   bool waits() const { return waits_; }
+  // The NIC has to come back to it.
+  bool unfinished() const { return waits_ || draining_; }
 
   RxeDevice& rxe;
   Qp& qp;
@@ -51,9 +53,13 @@ class QueuePair : public DriverState, public fabric::Endpoint {
   bool Carry(uint8_t* slot);
   fabric::Status LocalOperation(const Operation& operation, const uint8_t* slot);
   fabric::Status Address(const uint8_t* slot, fabric::SendRequest* request) const;
-  void Complete(uint8_t* slot, const Operation* operation, fabric::Status status, uint32_t byte_length,
-                uint32_t state);
+  void Complete(uint8_t* slot, const Operation* operation, fabric::Status status, uint32_t state);
+  // make_send_cqe. `operation` may be null: rxe does not know it.
+  WorkCompletion MakeCompletion(const uint8_t* slot, const Operation* operation, fabric::Status status) const;
+  // The request at the head failed; everything else is flushed. Local: rxe found out by itself.
   void FailHead(uint8_t* slot, const Operation* operation, fabric::Status status);
+  void FailLocally(uint8_t* slot, const Operation* operation, fabric::Status status);
+  void WaitInLine();
 
   bool waits_ = false;      // the head of the send queue was started, and waits
   bool draining_ = false;   // SQD was asked for

@@ -112,9 +112,7 @@ int Mlx5Driver::DeregMr(Call&, Mr& mr) {
 // mlx5_ib_reg_dm_mr
 int Mlx5Driver::RegDmMr(Call& call, Mr& mr) {
   constexpr uint32_t kAllowed = kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic | kZeroBased;
-  const uint32_t optional = 0x3ff00000;  // IB_ACCESS_OPTIONAL
-  const uint32_t looked_at = call.On(RuleId::mlx5_reg_dm_optional) ? mr.access : mr.access & ~optional;
-  if (call.Violates(RuleId::mlx5_reg_dm_access, (looked_at & ~kAllowed) != 0)) {
+  if (call.Violates(RuleId::mlx5_reg_dm_access, (mr.access & ~kAllowed) != 0)) {
     return call.Refuse(RuleId::mlx5_reg_dm_access);
   }
   mr.lkey = mr.rkey = NextKey(*mr.device);
@@ -127,16 +125,23 @@ int Mlx5Driver::RegDmMr(Call& call, Mr& mr) {
 }
 
 // mlx5_ib_advise_mr
-int Mlx5Driver::AdviseMr(Call& call, Pd&, uint32_t advice, uint32_t, std::span<const fabric::Sge> list) {
+int Mlx5Driver::AdviseMr(Call& call, Pd& pd, uint32_t advice, uint32_t, std::span<const fabric::Sge> list) {
+  constexpr uint32_t kPrefetchWrite = 1;
   const uint32_t last = call.world.Knob(KnobId::mlx5_advice_no_fault) != 0 ? kLastAdvice : kLastAdvice - 1;
   if (call.Violates(RuleId::mlx5_advise_mr_advice, advice > last)) {
     return call.Refuse(RuleId::mlx5_advise_mr_advice);
   }
-  // mlx5_ib_advise_mr_prefetch: each key must be of a region that is paged on demand.
+  // get_prefetchable_mr: each key must be of a region that is paged on demand, of this domain.
   std::lock_guard lock(fabric::Lock());
   for (const fabric::Sge& sge : list) {
     const fabric::MemoryKey* key = fabric::FindKey(call.file.device().number(), sge.lkey);
     if (key == nullptr || (key->access & kOnDemand) == 0) return call.Refuse(RuleId::mlx5_advise_mr_key);
+    if (call.Violates(RuleId::mlx5_advise_mr_pd, key->pd != StateOf(pd).pdn)) {
+      return call.Refuse(RuleId::mlx5_advise_mr_pd);
+    }
+    if (call.Violates(RuleId::mlx5_advise_mr_write, advice == kPrefetchWrite && !Writable(key->access))) {
+      return call.Refuse(RuleId::mlx5_advise_mr_write);
+    }
   }
   return 0;
 }

@@ -273,6 +273,9 @@ class Creator {
     parts.user_index = request_.user_index;
     state_->rq_count = request_.rq_count;
     state_->rq_shift = request_.rq_shift;
+    if (request_.rq_count != 0) {
+      state_->rq_sges = (1u << request_.rq_shift) / kSegment - (Flag(VABI_C(MLX5_QP_FLAG_SIGNATURE)) ? 1 : 0);
+    }
     Finish(parts, StateOf(*qp_.pd).pdn);
     return 0;
   }
@@ -286,7 +289,8 @@ class Creator {
   void Finish(QueuePair::Parts parts, uint32_t pdn) {
     parts.qp = &qp_;
     qp_.qp_num = qp_.device->NextQpn();
-    state_->context = &context_;
+    // XRC targets outlive the file that made them.
+    if (qp_.qp_type != kQptXrcTgt) state_->context = &context_;
     state_->pair = std::make_unique<QueuePair>(parts);
     QueuePair& pair = *state_->pair;
     pair.device = qp_.device->number();

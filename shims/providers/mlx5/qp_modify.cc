@@ -262,9 +262,8 @@ int Mlx5Driver::QueryQp(Call&, Qp& qp) {
   qp.attr.sq_psn = pair.sq_psn;
   qp.attr.rq_psn = pair.rq_psn;
   if (qp.qp_type == kQptUd) qp.attr.path_mtu = kMtu4096;
-  const bool signature = false;
   qp.cap.max_recv_wr = state.rq_count;
-  qp.cap.max_recv_sge = state.rq_count != 0 ? (1u << state.rq_shift) / kSegment - (signature ? 1 : 0) : 0;
+  qp.cap.max_recv_sge = state.rq_sges;
   // Only user space knows them.
   qp.cap.max_send_wr = qp.cap.max_send_sge = qp.cap.max_inline = 0;
   return 0;

@@ -58,7 +58,7 @@ struct QueuePairState final : DriverState {
   std::unique_ptr<QueuePair> pair;
   uint32_t bfreg = 0;  // kInvalidBfreg: none of the context's
   ContextState* context = nullptr;
-  uint32_t rq_count = 0, rq_shift = 0;
+  uint32_t rq_count = 0, rq_shift = 0, rq_sges = 0;
   uint32_t atomic_access = 0, resp_depth = 0;  // qp->trans_qp
 };
 

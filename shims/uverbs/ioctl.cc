@@ -354,6 +354,26 @@ class Runner {
   ObjectType new_type_ = ObjectType::kPd;
 };
 
+// The number that every libibverbs since v18 sends: _IOWR(0x1b, 1, 24 bytes).
+constexpr uint32_t kUsualNumber = 0xc0181b01;
+
+// A kernel without this ioctl reads nothing; the trace still tells what was meant.
+void NameWhatWasMeant(IoctlCall& call, unsigned long request, const void* argument) {
+  Header header;
+  const char* name = nullptr;
+  if (static_cast<uint32_t>(request) == kUsualNumber &&
+      sys::CopyFromUser(&header, reinterpret_cast<uint64_t>(argument), sizeof(header)) == 0) {
+    call.record.object = header.object_id;
+    call.record.method = header.method_id;
+    name = MethodTable::NameOf(call.world, header.object_id, header.method_id);
+  }
+  if (name != nullptr) {
+    std::snprintf(call.record.name, sizeof(call.record.name), "%s", name);
+  } else {
+    std::snprintf(call.record.name, sizeof(call.record.name), "ioctl 0x%lx", request);
+  }
+}
+
 }  // namespace
 
 long RunIoctl(UverbsFile& file, unsigned long request, void* argument) {
@@ -374,9 +394,7 @@ long RunIoctl(UverbsFile& file, unsigned long request, void* argument) {
     call.state = nullptr;
   }
   if (trace::Enabled()) {
-    if (call.record.name[0] == '\0') {
-      std::snprintf(call.record.name, sizeof(call.record.name), "ioctl 0x%lx", request);
-    }
+    if (call.record.name[0] == '\0') NameWhatWasMeant(call, request, argument);
     call.record.result = result;
     trace::Write(call.record);
   }

@@ -106,10 +106,26 @@ void MethodTable::AddAttributes(const Device& device, const MethodSpec& spec, Co
   }
 }
 
+namespace {
+
+struct MethodNumber {
+  const char* name;
+  uint16_t object, method;
+};
+constexpr MethodNumber kNumbers[] = {
+#define VABI_METHOD_NUMBER(name, object, method) {name, object, method},
+#include "shims/uverbs/method_numbers.def"
+};
+
+}  // namespace
+
 const char* MethodTable::NameOf(const World& world, uint16_t object, uint16_t method) {
   for (const MethodRow& row : MethodRows()) {
     const auto object_id = world.Constant(row.object), method_id = world.Constant(row.method);
     if (object_id && method_id && *object_id == object && *method_id == method) return row.name;
+  }
+  for (const MethodNumber& row : kNumbers) {
+    if (row.object == object && row.method == method) return row.name;
   }
   return nullptr;
 }

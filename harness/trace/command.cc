@@ -8,6 +8,7 @@
 namespace vabi::traces {
 namespace {
 
+constexpr uint32_t kWriteCommand = 2;            // UVERBS_ATTR_WRITE_CMD
 constexpr uint64_t kExtendedFlag = 0x80000000;  // IB_USER_VERBS_CMD_FLAG_EXTENDED
 
 }  // namespace
@@ -16,9 +17,7 @@ bool Command::extended() const {
   if (via == "write_ex") return true;
   if (inner.empty()) return false;
   for (const Attribute& attribute : attributes) {
-    // UVERBS_ATTR_WRITE_CMD is the only attribute of INVOKE_WRITE whose data can have the bit and no length to
-    // point at: the core buffers and the driver's are pointers.
-    if (attribute.value && (*attribute.value & kExtendedFlag) != 0) return true;
+    if (attribute.id == kWriteCommand && attribute.value) return (*attribute.value & kExtendedFlag) != 0;
   }
   return false;
 }

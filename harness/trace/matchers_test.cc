@@ -46,10 +46,10 @@ TEST(Matchers, TheErrnoMatters) {
 TEST(Matchers, InvokeWriteIsToldApartByItsCommandAndForm) {
   Command command = Made("ioctl", "DEVICE.INVOKE_WRITE", 0);
   command.inner = "QUERY_DEVICE";
-  command.attributes = {{0, 4, 1, 0x80000001}};
+  command.attributes = {{0, 8, 1, 0x80000000}, {2, 8, 1, 0x80000001}};
   EXPECT_THAT(command, InvokedExtended("QUERY_DEVICE"));
   EXPECT_THAT(command, Not(Invoked("QUERY_DEVICE")));
-  command.attributes = {{0, 4, 1, 1}};
+  command.attributes = {{0, 8, 1, 0x80000000}, {2, 8, 1, 1}};
   EXPECT_THAT(command, Invoked("QUERY_DEVICE"));
   EXPECT_THAT(command, Not(Invoked("ALLOC_PD")));
   command.result = -ENOSPC;

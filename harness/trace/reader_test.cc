@@ -28,7 +28,7 @@ TEST_F(ReaderTest, EveryKeyOfALineIsTaken) {
   Command command;
   ASSERT_TRUE(Parse(R"({"via":"ioctl","device":"mlx5_0","name":"DEVICE.INVOKE_WRITE","inner":"QUERY_DEVICE",)"
                     R"("object":0,"method":1,"command":1,"core_in":8,"core_out":304,"uhw_in":4,"uhw_out":104,)"
-                    R"("flags":"0x1f","attrs":[{"id":0,"len":4,"flags":1,"value":2147483649},{"id":4096,"len":8,"flags":1}],)"
+                    R"("flags":"0x1f","attrs":[{"id":2,"len":8,"flags":1,"value":2147483649},{"id":4096,"len":8,"flags":1}],)"
                     R"("result":-22,"errno":"EINVAL","rule":"a.b","fault":"errno","unmodelled":"x","pid":7,"tid":8,"t":9})",
                     &command));
   EXPECT_EQ(command.via, "ioctl");

@@ -8,7 +8,7 @@ import shlex
 import threading
 
 from verbs_abi import userlands
-from verbs_abi.cells import expect, ids, known, outcome, programs, runner, steps, trace, worlds
+from verbs_abi.cells import conformance, expect, ids, known, outcome, programs, runner, steps, trace, worlds
 from verbs_abi.errors import UserError
 
 # How a scenario is started: argv by scenario; "{journey}" is the program built for the userland.
@@ -50,9 +50,12 @@ def run_raw(setup, cell, relax=()):
     userland = setup.userland(cell.userland)
     with worlds.run_folder() as folder:
         trace_path = folder / "trace.jsonl"
-        world, digest = setup.compiler.compile(cell, folder, trace_path, relax)
+        told = setup.compiler.tell(cell, folder, trace_path, relax, model=cell.scenario == conformance.SCENARIO)
+        digest = "fnv:" + told["digest"]
         argv, env = userland.command(argv_of(setup, cell), worlds.shim(setup.build))
-        ended = runner.run(argv, worlds.environment(world, env), cwd=folder)
+        if "model" in told:
+            env |= conformance.write_facts(folder, cell, userland, told, trace_path)
+        ended = runner.run(argv, worlds.environment(told["world"], env), cwd=folder)
         records = trace.read(trace_path)
         if setup.keep_traces and trace_path.exists():
             name = cell.id.replace("/", "~")
@@ -77,7 +80,10 @@ def run_cell(setup, cell):
         return {**row, "outcome": "absent", "verdict": "expected", "message": str(reason)}
     except UserError as error:
         return {**row, "outcome": None, "verdict": "not_run", "message": str(error)}
-    result = outcome.judge(cell, ended, records, wants_data=cell.scenario == ids.USUAL)
+    if cell.scenario == conformance.SCENARIO:
+        result = conformance.judge(ended, records)
+    else:
+        result = outcome.judge(cell, ended, records, wants_data=cell.scenario == ids.USUAL)
     verdict, told = expect.verdict(cell, result)
     row |= {"outcome": result.outcome, "verdict": verdict, "expectation": told, "route": result.route,
             "lost": result.lost, "features": result.features, "rule": result.rule, "errno": result.errno,

@@ -50,7 +50,13 @@ class Compiler:
 
     def compile(self, cell, run_dir, trace="", relax=()):
         """(path of the world file, digest of the world). Raises Absent, or UserError for a broken matrix."""
+        answer = self.tell(cell, run_dir, trace, relax, model=False)
+        return answer["world"], "fnv:" + answer["digest"]
+
+    def tell(self, cell, run_dir, trace="", relax=(), model=True):
+        """All that vabi-world says of the world that it has compiled: world, digest, devices, model."""
         answer = self._ask({
+            **({"model": True} if model else {}),
             "kernel": cell.kernel, "devices": [device.spec() for device in cell.devices],
             "overlays": list(cell.overlays), "relax": list(relax), "run_dir": str(run_dir),
             "cache_dir": str(paths.cache_dir() / "trees"), "trace": str(trace)})
@@ -58,7 +64,7 @@ class Compiler:
             raise UserError(answer["error"])
         if "absent" in answer:
             raise Absent(answer["absent"])
-        return answer["world"], "fnv:" + answer["digest"]
+        return answer
 
     def close(self):
         if self._process is not None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from verbs_abi import userlands
-from verbs_abi.cells import ids, plans, programs, worlds
+from verbs_abi.cells import conformance, ids, plans, programs, worlds
 from verbs_abi.errors import UserError
 from verbs_abi.setup import build
 
@@ -78,8 +78,10 @@ def run(cell, words, trace="", relax=(), keep=None):
     userland = userlands.get(cell.userland)
     with worlds.run_folder() as scratch, worlds.Compiler(folder) as compiler:
         home = scratch if keep is None else keep
+        suites = words[0] == "@" + conformance.SCENARIO
+        trace = os.path.abspath(trace) if trace else str(scratch / "trace.jsonl") if suites else ""
         try:
-            world, _ = compiler.compile(cell, home, os.path.abspath(trace) if trace else "", relax)
+            told = compiler.tell(cell, home, trace, relax, model=suites)
         except worlds.Absent as reason:
             raise UserError(str(reason), hint="That driver is younger than this kernel.") from reason
         try:
@@ -87,8 +89,10 @@ def run(cell, words, trace="", relax=(), keep=None):
         except userlands.NotInterceptable as error:
             raise UserError(str(error), hint="Only dynamically linked programs of the userland's own C library can be "
                             "run on a fake kernel.") from error
+        if suites:
+            env |= conformance.write_facts(scratch, cell, userland, told, trace)
         sys.stdout.flush()
-        status = _wait(subprocess.Popen(argv, env=worlds.environment(world, env)))
+        status = _wait(subprocess.Popen(argv, env=worlds.environment(told["world"], env)))
     return status if status >= 0 else 128 - status
 
 

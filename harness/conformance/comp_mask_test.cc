@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// comp_mask, flags and reserved fields: each bit that a side knows is taken, each other one is refused with the errno
+// of the kernel's source, and a call that was refused has made nothing. Kernel: drivers/infiniband/core/uverbs_cmd.c,
+// uverbs_std_types_*.c, hw/mlx5/{main,cq}.c; the library's own checks: providers/mlx5/verbs.c, libibverbs/cmd_*.c.
+
+#include <fcntl.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/conformance/framework/abi_test.h"
+#include "harness/conformance/framework/raw.h"
+#include "harness/conformance/framework/verbs.h"
+
+namespace vabi::conformance {
+namespace {
+
+using ::testing::IsEmpty;
+
+// Objects of one kind that a file has: DEVICE.INFO_HANDLES; none is ENOENT (core/uverbs_std_types_device.c).
+uint32_t Count(int fd, uint16_t object) {
+  uint32_t total = 0;
+  uint32_t handles[64] = {};
+  RawIoctl call(fd, DriverId(), UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INFO_HANDLES);
+  call.Value(UVERBS_ATTR_INFO_OBJECT_ID, object)
+      .Out(UVERBS_ATTR_INFO_TOTAL_HANDLES, &total, sizeof total)
+      .Out(UVERBS_ATTR_INFO_HANDLES_LIST, handles, sizeof handles);
+  const Error error = call.Call();
+  if (error.value == ENOENT) return 0;
+  Must("INFO_HANDLES", error);
+  return total;
+}
+
+// Sends `request` once for each of 32 bits of the word at `offset` of its core, all others zero there, and wants
+// each refused with `error`, but for those in `known`.
+void EachBitIsRefused(int fd, const RawRequest& request, size_t offset, size_t core_reply, int error, uint32_t known = 0) {
+  for (uint32_t bit = 1; bit != 0; bit <<= 1) {
+    if ((known & bit) != 0) continue;
+    Guarded reply(512);
+    RawRequest other = request;
+    other.reply = &reply;
+    std::memcpy(other.core.data() + offset, &bit, sizeof bit);
+    EXPECT_THAT(RawExtended(fd, other, core_reply, 0), FailsWith(error)) << "bit 0x" << std::hex << bit;
+    EXPECT_EQ(reply.written(), 0u) << "bit 0x" << std::hex << bit;
+  }
+}
+
+ib_uverbs_ex_create_cq UsualCq() {
+  ib_uverbs_ex_create_cq cq = {};
+  cq.cqe = 16;
+  cq.comp_channel = -1;
+  return cq;
+}
+
+ib_uverbs_ex_create_qp UsualQp(const ProtectionDomain& pd, const CompletionQueue& cq) {
+  ib_uverbs_ex_create_qp qp = {};
+  qp.pd_handle = pd->handle;
+  qp.send_cq_handle = qp.recv_cq_handle = cq->handle;
+  qp.max_send_wr = qp.max_recv_wr = 8;
+  qp.max_send_sge = qp.max_recv_sge = 1;
+  qp.qp_type = IB_UVERBS_QPT_RC;
+  return qp;
+}
+
+class RawFile {
+ public:
+  RawFile() {
+    DeviceList list;
+    ibv_device* device = list.Find(cell().device().name);
+    if (device == nullptr) throw Broken("no device " + cell().device().name);
+    const std::string path = std::string("/dev/infiniband/") + device->dev_name;
+    fd_ = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (fd_ < 0) throw Broken("open " + path + ": " + ErrorName(errno));
+  }
+  RawFile(const RawFile&) = delete;
+  ~RawFile() { close(fd_); }
+  int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+mlx5_ib_alloc_ucontext_req_v2 UsualContext() {
+  mlx5_ib_alloc_ucontext_req_v2 request = {};
+  request.total_num_bfregs = 16;
+  request.num_low_latency_bfregs = 4;
+  request.max_cqe_version = 1;
+  return request;
+}
+
+// A context of mlx5 by the method of its own, on a file of its own.
+Error GetContext(const mlx5_ib_alloc_ucontext_req_v2& request, mlx5_ib_alloc_ucontext_resp* reply) {
+  RawFile file;
+  uint32_t vectors = 0;
+  uint64_t support = 0;
+  RawIoctl call(file.fd(), DriverId(), UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT);
+  call.Out(UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, &vectors, sizeof vectors)
+      .Out(UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, &support, sizeof support)
+      .In(UVERBS_ATTR_UHW_IN, &request, sizeof request)
+      .Out(UVERBS_ATTR_UHW_OUT, reply, sizeof *reply);
+  return call.Call();
+}
+
+}  // namespace
+
+// uverbs_cmd.c:ib_uverbs_ex_query_device: no bit is known, and reserved is zero.
+ABI_TEST(CompMask, QueryDeviceKnowsNoBit, Needs{.served = {"EX_QUERY_DEVICE"}, .ops = {"query_device_ex"}}) {
+  Context context = OpenOnlyDevice();
+  const auto request = RawRequest::Of(IB_USER_VERBS_EX_CMD_QUERY_DEVICE, ib_uverbs_ex_query_device{});
+  const size_t reply = cell().SizeOf("ib_uverbs_ex_query_device_resp");
+  EachBitIsRefused(context->cmd_fd, request, offsetof(ib_uverbs_ex_query_device, comp_mask), reply, EINVAL);
+  EachBitIsRefused(context->cmd_fd, request, offsetof(ib_uverbs_ex_query_device, reserved), reply, EINVAL);
+}
+
+// uverbs_cmd.c:ib_uverbs_ex_create_cq.
+ABI_TEST(CompMask, CreateCqKnowsNoBit, Needs{.served = {"EX_CREATE_CQ"}, .ops = {"create_cq_ex"}}) {
+  Context context = OpenOnlyDevice();
+  const auto request = RawRequest::Of(IB_USER_VERBS_EX_CMD_CREATE_CQ, UsualCq());
+  const size_t reply = sizeof(ib_uverbs_ex_create_cq_resp);
+  EachBitIsRefused(context->cmd_fd, request, offsetof(ib_uverbs_ex_create_cq, comp_mask), reply, EINVAL);
+  EachBitIsRefused(context->cmd_fd, request, offsetof(ib_uverbs_ex_create_cq, reserved), reply, EINVAL);
+}
+
+// uverbs_cmd.c:ib_uverbs_ex_create_qp: IND_TABLE is known since 4.6, and nothing else is.
+ABI_TEST(CompMask, CreateQpKnowsTheIndirectionTable,
+         Needs{.served = {"EX_CREATE_QP"}, .ops = {"create_qp_ex"}}) {
+  Context context = OpenOnlyDevice();
+  ProtectionDomain pd = context.AllocPd();
+  CompletionQueue cq = context.CreateCq(16);
+  const auto request = RawRequest::Of(IB_USER_VERBS_EX_CMD_CREATE_QP, UsualQp(pd, cq));
+  const size_t reply = sizeof(ib_uverbs_ex_create_qp_resp);
+  EachBitIsRefused(context->cmd_fd, request, offsetof(ib_uverbs_ex_create_qp, comp_mask), reply, EINVAL,
+                   IB_UVERBS_CREATE_QP_MASK_IND_TABLE);
+  EachBitIsRefused(context->cmd_fd, request, offsetof(ib_uverbs_ex_create_qp, reserved), reply, EINVAL);
+  // Nothing was made that still holds them.
+  EXPECT_THAT(cq.TryDestroy(), Succeeds());
+  EXPECT_THAT(pd.TryDestroy(), Succeeds());
+}
+
+// The known bit is taken: what is refused then is the handle of a table that is not there (uobj_get_obj_read; ENOENT
+// where the lookup's errno is passed on: 6.12 on, and Debian's 6.1.192).
+ABI_TEST(CompMask, TheIndirectionTablesBitLooksTheTableUp,
+         Needs{.provider = "mlx5", .kernels = {"debian-6.1.192", "debian-6.12*", "debian-7*", "linux-6.12", "linux-6.16"},
+               .served = {"EX_CREATE_QP"}, .ops = {"create_rwq_ind_table"}}) {
+  Context context = OpenOnlyDevice();
+  ProtectionDomain pd = context.AllocPd();
+  CompletionQueue cq = context.CreateCq(16);
+  ib_uverbs_ex_create_qp qp = UsualQp(pd, cq);
+  qp.comp_mask = IB_UVERBS_CREATE_QP_MASK_IND_TABLE;
+  qp.rwq_ind_tbl_handle = 0x7777;
+  Guarded reply(512);
+  auto request = RawRequest::Of(IB_USER_VERBS_EX_CMD_CREATE_QP, qp);
+  request.reply = &reply;
+  EXPECT_THAT(RawExtended(context->cmd_fd, request, sizeof(ib_uverbs_ex_create_qp_resp), 0), FailsWith(ENOENT));
+}
+
+// uverbs_cmd.c:ib_uverbs_ex_modify_cq: an empty mask is EINVAL, bits other than MODERATE are EOPNOTSUPP.
+ABI_TEST(CompMask, ModifyCqKnowsModeration,
+         Needs{.provider = "mlx5", .served = {"EX_MODIFY_CQ"}, .ops = {"modify_cq"}}) {
+  Context context = OpenOnlyDevice();
+  CompletionQueue cq = context.CreateCq(16);
+  ib_uverbs_ex_modify_cq modify = {};
+  modify.cq_handle = cq->handle;
+  auto request = RawRequest::Of(IB_USER_VERBS_EX_CMD_MODIFY_CQ, modify);
+  EXPECT_THAT(RawExtended(context->cmd_fd, request, 0, 0), FailsWith(EINVAL));
+  for (uint32_t bit = 2; bit != 0; bit <<= 1) {
+    std::memcpy(request.core.data() + offsetof(ib_uverbs_ex_modify_cq, attr_mask), &bit, sizeof bit);
+    EXPECT_THAT(RawExtended(context->cmd_fd, request, 0, 0), FailsWith(EOPNOTSUPP)) << bit;
+  }
+  modify.attr_mask = 1;  // IB_CQ_MODERATE
+  modify.attr.cq_count = 4;
+  modify.attr.cq_period = 10;
+  EXPECT_THAT(RawExtended(context->cmd_fd, RawRequest::Of(IB_USER_VERBS_EX_CMD_MODIFY_CQ, modify), 0, 0), Succeeds());
+  modify.reserved = 1;
+  EXPECT_THAT(RawExtended(context->cmd_fd, RawRequest::Of(IB_USER_VERBS_EX_CMD_MODIFY_CQ, modify), 0, 0),
+              FailsWith(EINVAL));
+}
+
+// uverbs_cmd.c: work queues and indirection tables say EOPNOTSUPP.
+ABI_TEST(CompMask, WorkQueuesKnowNoBit,
+         Needs{.provider = "mlx5", .served = {"EX_CREATE_WQ", "EX_DESTROY_WQ"}, .ops = {"create_wq"}}) {
+  Context context = OpenOnlyDevice();
+  ProtectionDomain pd = context.AllocPd();
+  CompletionQueue cq = context.CreateCq(16);
+  ib_uverbs_ex_create_wq create = {};
+  create.pd_handle = pd->handle;
+  create.cq_handle = cq->handle;
+  create.max_wr = 4;
+  create.max_sge = 1;
+  EachBitIsRefused(context->cmd_fd, RawRequest::Of(IB_USER_VERBS_EX_CMD_CREATE_WQ, create),
+                   offsetof(ib_uverbs_ex_create_wq, comp_mask), sizeof(ib_uverbs_ex_create_wq_resp), EOPNOTSUPP);
+  EachBitIsRefused(context->cmd_fd, RawRequest::Of(IB_USER_VERBS_EX_CMD_DESTROY_WQ, ib_uverbs_ex_destroy_wq{}),
+                   offsetof(ib_uverbs_ex_destroy_wq, comp_mask), sizeof(ib_uverbs_ex_destroy_wq_resp), EOPNOTSUPP);
+  EXPECT_THAT(cq.TryDestroy(), Succeeds());
+  EXPECT_THAT(pd.TryDestroy(), Succeeds());
+}
+
+ABI_TEST(CompMask, IndirectionTablesKnowNoBit,
+         Needs{.provider = "mlx5", .served = {"EX_CREATE_RWQ_IND_TBL", "EX_DESTROY_RWQ_IND_TBL"},
+               .ops = {"create_rwq_ind_table"}}) {
+  Context context = OpenOnlyDevice();
+  // struct ib_uverbs_ex_create_rwq_ind_table with two work queues: comp_mask, log_ind_tbl_size, wq_handles[].
+  struct {
+    uint32_t comp_mask, log_size, wqs[2];
+  } create = {};
+  EachBitIsRefused(context->cmd_fd, RawRequest::Of(IB_USER_VERBS_EX_CMD_CREATE_RWQ_IND_TBL, create), 0,
+                   sizeof(ib_uverbs_ex_create_rwq_ind_table_resp), EOPNOTSUPP);
+  EachBitIsRefused(context->cmd_fd, RawRequest::Of(IB_USER_VERBS_EX_CMD_DESTROY_RWQ_IND_TBL, ib_uverbs_ex_destroy_rwq_ind_table{}),
+                   offsetof(ib_uverbs_ex_destroy_rwq_ind_table, comp_mask), 0, EOPNOTSUPP);
+}
+
+// Refused calls leave nothing behind: counted by the kernel itself, before and after.
+ABI_TEST(CompMask, RefusedCallsMakeNothing,
+         Needs{.served = {"DEVICE.INFO_HANDLES", "EX_CREATE_CQ", "EX_CREATE_QP"},
+               .ops = {"create_cq_ex", "create_qp_ex"}}) {
+  Context context = OpenOnlyDevice();
+  ProtectionDomain pd = context.AllocPd();
+  CompletionQueue cq = context.CreateCq(16);
+  ASSERT_EQ(Count(context->cmd_fd, UVERBS_OBJECT_PD), 1u);
+  ASSERT_EQ(Count(context->cmd_fd, UVERBS_OBJECT_CQ), 1u);
+  ASSERT_EQ(Count(context->cmd_fd, UVERBS_OBJECT_QP), 0u);
+  EachBitIsRefused(context->cmd_fd, RawRequest::Of(IB_USER_VERBS_EX_CMD_CREATE_CQ, UsualCq()),
+                   offsetof(ib_uverbs_ex_create_cq, comp_mask), sizeof(ib_uverbs_ex_create_cq_resp), EINVAL);
+  EachBitIsRefused(context->cmd_fd, RawRequest::Of(IB_USER_VERBS_EX_CMD_CREATE_QP, UsualQp(pd, cq)),
+                   offsetof(ib_uverbs_ex_create_qp, comp_mask), sizeof(ib_uverbs_ex_create_qp_resp), EINVAL,
+                   IB_UVERBS_CREATE_QP_MASK_IND_TABLE);
+  EXPECT_EQ(Count(context->cmd_fd, UVERBS_OBJECT_PD), 1u);
+  EXPECT_EQ(Count(context->cmd_fd, UVERBS_OBJECT_CQ), 1u);
+  EXPECT_EQ(Count(context->cmd_fd, UVERBS_OBJECT_QP), 0u);
+}
+
+// uverbs_std_types_cq.c: uverbs_get_flags32 of TIMESTAMP_COMPLETION and IGNORE_OVERRUN; other bits are EINVAL
+// before the driver is asked.
+ABI_TEST(CompMask, TheCqMethodKnowsTwoFlags, Needs{.served = {"CQ.CREATE", "DEVICE.INFO_HANDLES"}}) {
+  Context context = OpenOnlyDevice();
+  for (uint32_t bit = 4; bit != 0; bit <<= 1) {
+    uint32_t cqe = 0;
+    RawIoctl call(context->cmd_fd, DriverId(), UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE);
+    call.NewHandle(UVERBS_ATTR_CREATE_CQ_HANDLE)
+        .Value(UVERBS_ATTR_CREATE_CQ_CQE, 16, 4)
+        .Value(UVERBS_ATTR_CREATE_CQ_USER_HANDLE, 1, 8)
+        .Value(UVERBS_ATTR_CREATE_CQ_COMP_VECTOR, 0, 4)
+        .Value(UVERBS_ATTR_CREATE_CQ_FLAGS, bit, 4)
+        .Out(UVERBS_ATTR_CREATE_CQ_RESP_CQE, &cqe, sizeof cqe);
+    EXPECT_THAT(call.Call(), FailsWith(EINVAL)) << "flag 0x" << std::hex << bit;
+  }
+  EXPECT_EQ(Count(context->cmd_fd, UVERBS_OBJECT_CQ), 0u);
+}
+
+// uverbs_ioctl.c: an attribute that the method does not know is refused when it is mandatory, and left alone else.
+ABI_TEST(CompMask, AnUnknownAttributeIsRefusedOnlyWhenMandatory, Needs{.served = {"DEVICE.QUERY_PORT"}}) {
+  Context context = OpenOnlyDevice();
+  for (const bool optional : {false, true}) {
+    Guarded reply(sizeof(ib_uverbs_query_port_resp_ex));
+    RawIoctl call(context->cmd_fd, DriverId(), UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT);
+    call.Value(UVERBS_ATTR_QUERY_PORT_PORT_NUM, 1)
+        .Out(UVERBS_ATTR_QUERY_PORT_RESP, reply.data(), static_cast<uint16_t>(reply.size()))
+        .Value(0x0fff, 0);
+    if (optional) call.Optional();
+    EXPECT_EQ(call.Call(), (Error{optional ? 0 : EPROTONOSUPPORT}));
+    EXPECT_EQ(reply.written() != 0, optional);
+  }
+}
+
+// hw/mlx5/main.c:mlx5_ib_alloc_ucontext: comp_mask and the reserved fields must be zero: EOPNOTSUPP since 4.9.
+ABI_TEST(CompMask, Mlx5ContextsKnowNoBit, Needs{.provider = "mlx5", .served = {"DEVICE.GET_CONTEXT"}}) {
+  mlx5_ib_alloc_ucontext_resp reply = {};
+  for (uint32_t bit = 1; bit != 0; bit <<= 1) {
+    mlx5_ib_alloc_ucontext_req_v2 request = UsualContext();
+    request.comp_mask = bit;
+    EXPECT_THAT(GetContext(request, &reply), FailsWith(EOPNOTSUPP)) << "bit 0x" << std::hex << bit;
+  }
+  mlx5_ib_alloc_ucontext_req_v2 request = UsualContext();
+  request.reserved2 = 1;
+  EXPECT_THAT(GetContext(request, &reply), FailsWith(EOPNOTSUPP));
+}
+
+// The same function: of flags it knows DEVX (check_mask since 4.19: EOPNOTSUPP), of lib_caps it takes what it knows
+// and looks at nothing else.
+ABI_TEST(CompMask, Mlx5ContextsKnowDevx, Needs{.provider = "mlx5", .served = {"DEVICE.GET_CONTEXT"}}) {
+  mlx5_ib_alloc_ucontext_resp reply = {};
+  mlx5_ib_alloc_ucontext_req_v2 request = UsualContext();
+  request.flags = MLX5_IB_ALLOC_UCTX_DEVX;
+  EXPECT_THAT(GetContext(request, &reply), Succeeds());
+  for (uint32_t bit = 2; bit != 0; bit <<= 1) {
+    request.flags = bit;
+    EXPECT_THAT(GetContext(request, &reply), FailsWith(EOPNOTSUPP)) << "flag 0x" << std::hex << bit;
+  }
+  request.flags = 0;
+  for (uint64_t bit = 1; bit != 0; bit <<= 1) {
+    request.lib_caps = bit;
+    EXPECT_THAT(GetContext(request, &reply), Succeeds()) << "capability 0x" << std::hex << bit;
+  }
+}
+
+// MLX5_LIB_CAP_DYN_UAR (5.7): such a context has no registers of its own; any other has what was asked for.
+ABI_TEST(CompMask, Mlx5DynamicUarsAreTakenByLibCaps,
+         Needs{.provider = "mlx5", .served = {"DEVICE.GET_CONTEXT"}, .knobs = {{"mlx5.dyn_uar", 1, 1}}}) {
+  mlx5_ib_alloc_ucontext_resp reply = {};
+  mlx5_ib_alloc_ucontext_req_v2 request = UsualContext();
+  request.lib_caps = MLX5_LIB_CAP_DYN_UAR;
+  ASSERT_THAT(GetContext(request, &reply), Succeeds());
+  EXPECT_EQ(reply.tot_bfregs, 0u);
+  request.lib_caps = MLX5_LIB_CAP_4K_UAR;
+  ASSERT_THAT(GetContext(request, &reply), Succeeds());
+  EXPECT_EQ(reply.tot_bfregs, 16u);
+}
+
+// What the library itself does not know never reaches the kernel.
+// libibverbs/cmd_device.c, verbs.h: input->comp_mask is EINVAL.
+ABI_TEST(CompMask, TheLibraryRefusesAQueryMaskItself, Needs{}) {
+  Context context = OpenOnlyDevice();
+  trace().Forget();
+  for (uint32_t bit = 1; bit != 0; bit <<= 1) {
+    ibv_query_device_ex_input input = {};
+    input.comp_mask = bit;
+    ibv_device_attr_ex attr = {};
+    EXPECT_THAT(FromVerb(ibv_query_device_ex(context.get(), &input, &attr)), FailsWith(EINVAL));
+  }
+  EXPECT_THAT(trace().All(), IsEmpty());
+}
+
+// providers/mlx5/verbs.c:create_cq: FLAGS and PD are known; EINVAL.
+ABI_TEST(CompMask, Mlx5RefusesCqMasksItself, Needs{.provider = "mlx5"}) {
+  Context context = OpenOnlyDevice();
+  trace().Forget();
+  for (uint32_t bit = 4; bit != 0; bit <<= 1) {
+    ibv_cq_init_attr_ex attr = {};
+    attr.cqe = 16;
+    attr.comp_mask = bit;
+    errno = 0;
+    EXPECT_EQ(ibv_create_cq_ex(context.get(), &attr), nullptr);
+    EXPECT_EQ(ErrorName(errno), "EINVAL") << bit;
+  }
+  EXPECT_THAT(trace().All(), IsEmpty());
+}
+
+ABI_TEST(CompMask, Mlx5TakesTheCqMasksThatItKnows, Needs{.provider = "mlx5", .served = {"CQ.CREATE"}}) {
+  Context context = OpenOnlyDevice();
+  ibv_cq_init_attr_ex attr = {};
+  attr.cqe = 16;
+  attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+  attr.flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+  trace().Forget();
+  errno = 0;
+  ibv_cq_ex* cq = ibv_create_cq_ex(context.get(), &attr);
+  ASSERT_NE(cq, nullptr) << ErrorName(errno);
+  const std::vector<Command> created = trace().Of("CQ.CREATE");
+  ASSERT_EQ(created.size(), 1u);
+  bool told = false;
+  for (const traces::Attribute& attribute : created[0].attributes) {
+    told = told || (attribute.id == UVERBS_ATTR_CREATE_CQ_FLAGS &&
+                    attribute.value == IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN);
+  }
+  EXPECT_TRUE(told) << created[0];
+  EXPECT_THAT(FromVerb(ibv_destroy_cq(ibv_cq_ex_to_cq(cq))), Succeeds());
+}
+
+}  // namespace vabi::conformance

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // MODIFY_QP and QUERY_QP (uverbs_cmd.c:modify_qp, verbs.c:_ib_modify_qp).
+#include <cerrno>
+
 #include "shims/uverbs/address.h"
 #include "shims/uverbs/command.h"
 #include "shims/uverbs/commands.h"
@@ -151,7 +153,7 @@ int Modify(Command& c, ModifyRequest request) {
   const auto next =
       (mask & kQpState) != 0 ? static_cast<QpState>(request.body.Get(FIELD(qp_state))) : current;
   // A state that is out of range gets here only with its rule relaxed.
-  if (current > QpState::kErr || next > QpState::kErr) return c.Refuse(RuleId::qp_modify_state_range);
+  if (current > QpState::kErr || next > QpState::kErr) return -EINVAL;
   if (c.Violates(RuleId::qp_modify_transition, qp.qp_type != kQptDriver &&
                                                    !ModifyQpIsOk(current, next, qp.qp_type, mask))) {
     return c.Refuse(RuleId::qp_modify_transition);

@@ -32,6 +32,11 @@ ssize_t EventFile::Read(void* user, size_t size, bool nonblock) {
   std::strncpy(record.name, EventSize() == 8 ? "read:comp_event" : "read:async_event",
                sizeof(record.name) - 1);
   record.start_ns = trace::Enabled() ? sys::MonotonicNs() : 0;
+  const auto refuse = [&](RuleId rule) -> ssize_t {
+    record.rule = static_cast<int>(rule);
+    const RuleEntry& entry = world_->Rule(rule);
+    return entry.relaxed ? -EXFULL : -entry.error;
+  };
   ssize_t result;
   for (;;) {
     Event event;
@@ -39,8 +44,7 @@ ssize_t EventFile::Read(void* user, size_t size, bool nonblock) {
       std::lock_guard lock(mutex_);
       if (!events_.empty()) {
         if (EventSize() > size) {
-          record.rule = static_cast<int>(RuleId::event_read_short);
-          result = -EINVAL;
+          result = refuse(RuleId::event_read_short);
           break;
         }
         event = events_.front();
@@ -48,15 +52,13 @@ ssize_t EventFile::Read(void* user, size_t size, bool nonblock) {
         if (event.reported != nullptr) ++*event.reported;
         Signal();
       } else if (closed_) {
-        record.rule = static_cast<int>(RuleId::event_read_closed);
-        result = -EIO;
+        result = refuse(RuleId::event_read_closed);
         break;
       } else {
         event.object = nullptr;
         result = 0;
         if (nonblock) {
-          record.rule = static_cast<int>(RuleId::event_read_again);
-          result = -EAGAIN;
+          result = refuse(RuleId::event_read_again);
           break;
         }
         goto wait;

@@ -41,7 +41,7 @@ class TestDriver : public DriverBase {
     out->max_recv_sge = 30;
     out->fw_ver = 0x0123456789abcdef;
     out->vendor_part_id = 0x1017;
-    out->device_cap_flags = 0x1122334455667788;
+    out->device_cap_flags = 0x1122331155667788;
     out->max_dm_size = 1 << 20;
   }
   void DescribePort(const Device&, uint32_t, PortAttributes* out) const override {

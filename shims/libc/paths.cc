@@ -200,7 +200,8 @@ const NodeView* FindNode(const char* seen, bool follow) {
     const NodeView& node = g_image->node[i];
     // One that is not there is ours too: the fake kernel says so, and why.
     if (std::strcmp(node.path, seen) == 0) return &node;
-    if (by_number && node.present && node.kind == 0 && node.major == major_number && node.minor == minor_number) {
+    if (by_number && node.present && node.kind == 0 && node.major == major_number &&
+        node.minor == minor_number) {
       return &node;
     }
   }

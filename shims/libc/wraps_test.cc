@@ -1,0 +1,546 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The preloaded library as a program sees it. What nodes and attribute files must look like was
+// read on real kernels (see shims/sysfs); what calls must answer is the Linux interface.
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <glob.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <linux/netlink.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "shims/libc/preload_test_main.h"
+
+namespace vabi::libc {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::UnorderedElementsAre;
+
+constexpr char kNode[] = "/dev/infiniband/uverbs0";
+constexpr char kDevice[] = "/sys/class/infiniband/mlx5_0";
+constexpr char kRealDevice[] =
+    "/sys/devices/pci0000:a0/0000:a0:01.0/0000:a1:00.0/infiniband/mlx5_0";
+constexpr char kUnreadable[] = "/sys/class/infiniband_verbs/uverbs1/abi_version";
+// _IOWR(RDMA_IOCTL_MAGIC, 1, struct ib_uverbs_ioctl_hdr) with its 24 bytes.
+constexpr unsigned long kVerbsIoctl = 0xc0181b01;
+
+std::string ReadFd(int fd) {
+  char buffer[4096];
+  const ssize_t size = read(fd, buffer, sizeof buffer);
+  return size < 0 ? std::string("errno ") + std::to_string(errno)
+                  : std::string(buffer, static_cast<size_t>(size));
+}
+std::string ReadPath(const char* path) {
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return std::string("open errno ") + std::to_string(errno);
+  const std::string text = ReadFd(fd);
+  close(fd);
+  return text;
+}
+std::set<std::string> List(DIR* dir) {
+  std::set<std::string> names;
+  while (const struct dirent* entry = readdir(dir)) {
+    if (entry->d_name[0] != '.') names.insert(entry->d_name);
+  }
+  return names;
+}
+std::string Link(const std::string& path) {
+  char buffer[4096];
+  const ssize_t size = readlink(path.c_str(), buffer, sizeof buffer);
+  return size < 0 ? "errno " + std::to_string(errno)
+                  : std::string(buffer, static_cast<size_t>(size));
+}
+std::string FdLink(int fd) { return Link("/proc/self/fd/" + std::to_string(fd)); }
+// A device file answers the RDMA ioctl, an ordinary one does not know it.
+bool IsDevice(int fd) {
+  char header[24] = {};
+  return ioctl(fd, kVerbsIoctl, header) == -1 && errno != ENOTTY && errno != EBADF;
+}
+std::string Trace() {
+  std::ifstream in(ScratchDir() + "/main.trace");
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+TEST(Nodes, LookLikeCharacterDevicesToEveryStat) {
+  struct stat st;
+  struct statx sx;
+  ASSERT_EQ(stat(kNode, &st), 0);
+  EXPECT_EQ(st.st_mode, static_cast<mode_t>(S_IFCHR | 0666));
+  EXPECT_EQ(st.st_rdev, makedev(231, 192));
+  EXPECT_EQ(st.st_uid, 0U);
+  ASSERT_EQ(lstat(kNode, &st), 0);
+  EXPECT_EQ(st.st_rdev, makedev(231, 192));
+  ASSERT_EQ(stat("/dev/char/231:193", &st), 0);
+  EXPECT_EQ(st.st_rdev, makedev(231, 193));
+  ASSERT_EQ(lstat("/dev/char/231:193", &st), 0);
+  EXPECT_TRUE(S_ISLNK(st.st_mode));
+  ASSERT_EQ(statx(AT_FDCWD, kNode, 0, STATX_BASIC_STATS, &sx), 0);
+  EXPECT_EQ(sx.stx_mode, S_IFCHR | 0666);
+  EXPECT_EQ(sx.stx_rdev_major, 231U);
+  EXPECT_EQ(sx.stx_rdev_minor, 192U);
+  const int dir = open("/dev/infiniband", O_RDONLY | O_DIRECTORY);
+  ASSERT_EQ(fstatat(dir, "uverbs1", &st, 0), 0);
+  EXPECT_EQ(st.st_rdev, makedev(231, 193));
+  close(dir);
+  EXPECT_EQ(stat("/dev/infiniband/uverbs7", &st), -1);
+  EXPECT_EQ(errno, ENOENT);
+  // Programs built before glibc 2.33.
+  const auto old =
+      reinterpret_cast<int (*)(int, const char*, struct stat*)>(dlsym(RTLD_DEFAULT, "__xstat"));
+  ASSERT_NE(old, nullptr);
+  ASSERT_EQ(old(1, kNode, &st), 0);
+  EXPECT_EQ(st.st_rdev, makedev(231, 192));
+}
+
+TEST(Nodes, OpenAsDevices) {
+  const int fd = open(kNode, O_RDWR | O_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  struct stat st;
+  ASSERT_EQ(fstat(fd, &st), 0);
+  EXPECT_TRUE(S_ISCHR(st.st_mode));
+  EXPECT_EQ(st.st_rdev, makedev(231, 192));
+  EXPECT_EQ(FdLink(fd), kNode);
+  EXPECT_TRUE(IsDevice(fd));
+  EXPECT_TRUE(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+  EXPECT_EQ(lseek(fd, 0, SEEK_SET), -1);
+  EXPECT_EQ(errno, ESPIPE);
+  close(fd);
+  EXPECT_EQ(fcntl(fd, F_GETFD), -1);
+  EXPECT_EQ(open(kNode, O_RDWR | O_DIRECTORY), -1);
+  EXPECT_EQ(errno, ENOTDIR);
+  EXPECT_EQ(open("/dev/infiniband/uverbs7", O_RDWR), -1);
+  EXPECT_EQ(errno, ENOENT);
+}
+
+TEST(Nodes, AreListed) {
+  DIR* dir = opendir("/dev/infiniband");
+  ASSERT_NE(dir, nullptr);
+  std::set<std::string> devices;
+  while (const struct dirent* entry = readdir(dir)) {
+    if (entry->d_type == DT_CHR) devices.insert(entry->d_name);
+  }
+  closedir(dir);
+  EXPECT_THAT(devices, UnorderedElementsAre("uverbs0", "uverbs1"));
+  dir = opendir("/dev/char");
+  EXPECT_THAT(List(dir), UnorderedElementsAre("231:192", "231:193"));
+  closedir(dir);
+}
+
+TEST(Sysfs, FilesLookLikeAttributes) {
+  struct stat st;
+  const std::string state = std::string(kDevice) + "/ports/1/state";
+  ASSERT_EQ(stat(state.c_str(), &st), 0);
+  EXPECT_EQ(st.st_mode, static_cast<mode_t>(S_IFREG | 0444));
+  EXPECT_EQ(st.st_size, 4096);
+  EXPECT_EQ(st.st_uid, 0U);
+  const int fd = open(state.c_str(), O_RDONLY);
+  ASSERT_EQ(fstat(fd, &st), 0);
+  EXPECT_EQ(st.st_size, 4096);
+  EXPECT_EQ(ReadFd(fd), "4: ACTIVE\n");
+  EXPECT_EQ(FdLink(fd), std::string(kRealDevice) + "/ports/1/state");
+  close(fd);
+  // The number goes to a file that is none of ours.
+  ASSERT_EQ(open("/dev/null", O_RDONLY), fd);
+  ASSERT_EQ(fstat(fd, &st), 0);
+  EXPECT_TRUE(S_ISCHR(st.st_mode));
+  close(fd);
+}
+
+TEST(Sysfs, NobodyWritesWhatHasNoStore) {
+  EXPECT_EQ(open("/sys/class/infiniband/mlx5_0/ports/1/state", O_WRONLY), -1);
+  EXPECT_EQ(errno, EACCES);
+  EXPECT_EQ(open("/sys/class/infiniband/mlx5_0/new", O_WRONLY | O_CREAT, 0644), -1);
+  EXPECT_EQ(errno, EACCES);
+  EXPECT_EQ(fopen("/sys/class/infiniband/mlx5_0/ports/1/state", "w"), nullptr);
+  EXPECT_EQ(errno, EACCES);
+}
+
+TEST(Sysfs, AFileWhoseReadFailsOpens) {
+  const int fd = open(kUnreadable, O_RDONLY);
+  ASSERT_GE(fd, 0);
+  EXPECT_EQ(ReadFd(fd), "errno 5");
+  char byte;
+  EXPECT_EQ(pread(fd, &byte, 1, 0), -1);
+  EXPECT_EQ(errno, EIO);
+  struct stat st;
+  ASSERT_EQ(fstat(fd, &st), 0);
+  EXPECT_EQ(st.st_mode, static_cast<mode_t>(S_IFREG | 0444));
+  ASSERT_EQ(stat(kUnreadable, &st), 0);
+  EXPECT_EQ(st.st_mode, static_cast<mode_t>(S_IFREG | 0444));
+  close(fd);
+  FILE* stream = fopen(kUnreadable, "r");
+  ASSERT_NE(stream, nullptr);
+  char line[16];
+  EXPECT_EQ(fgets(line, sizeof line, stream), nullptr);
+  EXPECT_EQ(errno, EIO);
+  EXPECT_TRUE(ferror(stream));
+  fclose(stream);
+}
+
+TEST(Sysfs, StreamsReadIt) {
+  FILE* stream = fopen("/sys/class/infiniband_verbs/abi_version", "r");
+  ASSERT_NE(stream, nullptr);
+  int version = 0;
+  EXPECT_EQ(fscanf(stream, "%d", &version), 1);
+  EXPECT_EQ(version, 6);
+  fclose(stream);
+}
+
+TEST(Paths, NeverShowWhereThingsStand) {
+  char* path = realpath(kDevice, nullptr);
+  EXPECT_STREQ(path, kRealDevice);
+  free(path);
+  path = canonicalize_file_name("/dev/char/231:192");
+  EXPECT_STREQ(path, kNode);
+  free(path);
+  EXPECT_EQ(Link(kDevice), "../../devices/pci0000:a0/0000:a0:01.0/0000:a1:00.0/infiniband/mlx5_0");
+  EXPECT_EQ(Link(kNode), "errno " + std::to_string(EINVAL));
+  EXPECT_EQ(realpath("/sys/class/infiniband/none", nullptr), nullptr);
+  EXPECT_EQ(errno, ENOENT);
+
+  char before[4096];
+  ASSERT_NE(getcwd(before, sizeof before), nullptr);
+  ASSERT_EQ(chdir(kDevice), 0);
+  char now[4096];
+  EXPECT_STREQ(getcwd(now, sizeof now), kRealDevice);
+  EXPECT_EQ(Link("/proc/self/cwd"), kRealDevice);
+  EXPECT_EQ(ReadPath("ports/1/link_layer"), "InfiniBand\n");
+  EXPECT_EQ(ReadPath("device/vendor"), "0x15b3\n");
+  EXPECT_EQ(getcwd(now, 4), nullptr);
+  EXPECT_EQ(errno, ERANGE);
+  ASSERT_EQ(chdir(before), 0);
+  EXPECT_STREQ(getcwd(now, sizeof now), before);
+}
+
+TEST(Paths, AreUnderstoodInEverySpelling) {
+  EXPECT_EQ(ReadPath("//sys/./class//infiniband/mlx5_0/ports/1/state"), "4: ACTIVE\n");
+  EXPECT_EQ(ReadPath("/sys/class/net/../infiniband/mlx5_0/ports/1/state"), "4: ACTIVE\n");
+  // Through the link and up from where it leads, as the kernel walks.
+  EXPECT_EQ(ReadPath("/sys/class/infiniband/mlx5_0/../../vendor"), "0x15b3\n");
+  const int top = open("/sys/class", O_RDONLY | O_DIRECTORY);
+  ASSERT_GE(top, 0);
+  const int file = openat(top, "infiniband/mlx5_0/ports/1/state", O_RDONLY);
+  EXPECT_EQ(ReadFd(file), "4: ACTIVE\n");
+  const int device = openat(top, "infiniband/mlx5_0", O_RDONLY | O_DIRECTORY);
+  const int again = openat(device, "../../../../../../class/infiniband/rxe0/parent", O_RDONLY);
+  EXPECT_GE(again, 0) << strerror(errno);
+  for (int fd : {top, file, device, again}) close(fd);
+  char before[4096];
+  ASSERT_NE(getcwd(before, sizeof before), nullptr);
+  ASSERT_EQ(chdir("/"), 0);
+  EXPECT_EQ(ReadPath("sys/class/infiniband/mlx5_0/ports/1/state"), "4: ACTIVE\n");
+  ASSERT_EQ(chdir("/dev"), 0);
+  struct stat st;
+  EXPECT_EQ(stat("infiniband/uverbs0", &st), 0);
+  ASSERT_EQ(chdir(before), 0);
+}
+
+TEST(Paths, OutOfTheWorldAgain) {
+  struct stat inside, machine;
+  ASSERT_EQ(stat("/sys/class/infiniband/..", &inside), 0);
+  ASSERT_EQ(stat("/sys/class", &machine), 0);
+  EXPECT_EQ(inside.st_ino, machine.st_ino);
+}
+
+TEST(Paths, TheLauncherMayRedirectFurtherOnes) {
+  EXPECT_EQ(ReadPath("/verbs-abi/nowhere/dir/file"), "elsewhere\n");
+  char* path = realpath("/verbs-abi/nowhere/dir/../dir", nullptr);
+  EXPECT_STREQ(path, "/verbs-abi/nowhere/dir");
+  free(path);
+  EXPECT_EQ(access("/verbs-abi/nowhere/none", F_OK), -1);
+}
+
+int g_visited;
+std::string g_visits;
+int Visit(const char* path, const struct stat*, int, struct FTW* more) {
+  ++g_visited;
+  g_visits += std::string(path) + "|" + (path + more->base) + "\n";
+  return 0;
+}
+
+TEST(Folders, AreWalkedAndMatchedUnderTheirOwnNames) {
+  struct dirent** list = nullptr;
+  ASSERT_EQ(scandir("/sys/class/infiniband", &list, nullptr, alphasort), 4);
+  EXPECT_STREQ(list[2]->d_name, "mlx5_0");
+  for (int i = 0; i < 4; ++i) free(list[i]);
+  free(list);
+
+  glob_t found = {};
+  ASSERT_EQ(glob("/sys/class/infiniband/*/ports/1/state", 0, nullptr, &found), 0);
+  ASSERT_EQ(found.gl_pathc, 2U);
+  EXPECT_STREQ(found.gl_pathv[0], "/sys/class/infiniband/mlx5_0/ports/1/state");
+  globfree(&found);
+
+  ASSERT_EQ(nftw("/sys/class/infiniband_verbs", Visit, 8, FTW_PHYS), 0);
+  EXPECT_EQ(g_visited, 4);
+  EXPECT_THAT(g_visits, HasSubstr("/sys/class/infiniband_verbs/uverbs0|uverbs0\n"));
+  EXPECT_THAT(g_visits, Not(HasSubstr(ScratchDir())));
+}
+
+TEST(Errno, StaysWhenACallSucceeds) {
+  errno = 77;
+  struct stat st;
+  stat(kNode, &st);
+  const int fd = open(kNode, O_RDWR);
+  const int sysfs = open("/sys/class/infiniband_verbs/abi_version", O_RDONLY);
+  char byte[8];
+  EXPECT_GT(read(sysfs, byte, sizeof byte), 0);
+  DIR* dir = opendir("/dev/infiniband");
+  readdir(dir);
+  closedir(dir);
+  close(sysfs);
+  close(fd);
+  const int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 20);
+  close(netlink);
+  EXPECT_EQ(errno, 77);
+}
+
+TEST(Descriptors, OfOneFileShareIt) {
+  const int first = open(kNode, O_RDWR);
+  const int second = dup(first);
+  const int third = fcntl(first, F_DUPFD_CLOEXEC, 100);
+  EXPECT_GE(third, 100);
+  EXPECT_TRUE(fcntl(third, F_GETFD) & FD_CLOEXEC);
+  const int null = open("/dev/null", O_RDWR);
+  ASSERT_EQ(dup2(first, null), null);
+  close(first);
+  for (int fd : {second, third, null}) EXPECT_TRUE(IsDevice(fd)) << fd;
+  // Over a device: the device is gone from that number.
+  const int zero = open("/dev/zero", O_RDONLY);
+  ASSERT_EQ(dup3(zero, second, O_CLOEXEC), second);
+  EXPECT_FALSE(IsDevice(second));
+  EXPECT_EQ(FdLink(second), "/dev/zero");
+  close_range(static_cast<unsigned>(third), static_cast<unsigned>(third), 0);
+  EXPECT_EQ(fcntl(third, F_GETFD), -1);
+  EXPECT_TRUE(IsDevice(null));
+  for (int fd : {second, null, zero}) close(fd);
+  EXPECT_EQ(open("/dev/null", O_RDONLY), first) << "numbers are free again";
+  EXPECT_FALSE(IsDevice(first));
+  close(first);
+}
+
+TEST(Processes, AChildHasTheFilesOfItsParent) {
+  const int fd = open(kNode, O_RDWR);
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool works = IsDevice(fd) && FdLink(fd) == kNode;
+    close(fd);
+    _exit(works ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(IsDevice(fd)) << "the child's close is not the parent's";
+  close(fd);
+}
+
+// uverbs compares credentials by identity: core/uverbs_main.c:ib_safe_file_access.
+TEST(Processes, NewCredentialsMayNotWriteToOldFiles) {
+  const int fd = open(kNode, O_RDWR);
+  char header[8] = {};
+  EXPECT_EQ(write(fd, header, 4), -1);
+  EXPECT_EQ(errno, EINVAL);
+  ASSERT_EQ(seteuid(geteuid()), 0);
+  EXPECT_EQ(write(fd, header, 4), -1);
+  EXPECT_EQ(errno, EACCES);
+  close(fd);
+}
+
+TEST(Processes, ProgramsStartedWithoutEnvironmentStayInTheWorld) {
+  const std::vector<std::string> cat = {"/bin/cat", "/sys/class/infiniband_verbs/uverbs0/ibdev"};
+  EXPECT_EQ(RunProgram(cat, {}).output, "mlx5_0\n");
+  EXPECT_EQ(RunProgram(cat, {"LD_PRELOAD=" VABI_SHIM}).output, "mlx5_0\n");
+  EXPECT_EQ(RunProgram({"/bin/sh", "-c", "exec cat " + cat[1]}, {"PATH=/bin"}).output, "mlx5_0\n");
+}
+
+TEST(Processes, SpawnedProgramsStayInTheWorld) {
+  const std::string out = ScratchDir() + "/spawned";
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  char* argv[] = {const_cast<char*>("cat"),
+                  const_cast<char*>("/sys/class/infiniband_verbs/uverbs0/ibdev"), nullptr};
+  char* none[] = {nullptr};
+  pid_t child = 0;
+  ASSERT_EQ(posix_spawnp(&child, "cat", &actions, nullptr, argv, none), 0);
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(ReadPath(out.c_str()), "mlx5_0\n");
+  EXPECT_EQ(posix_spawnp(&child, "no-such-program", &actions, nullptr, argv, none), ENOENT);
+  posix_spawn_file_actions_destroy(&actions);
+  FILE* pipe = popen("cat /sys/class/infiniband_verbs/uverbs0/ibdev", "r");
+  char line[32] = {};
+  fgets(line, sizeof line, pipe);
+  pclose(pipe);
+  EXPECT_STREQ(line, "mlx5_0\n");
+}
+
+// A userland with a C library of its own: every program runs through its loader, scripts'
+// interpreters too.
+TEST(Processes, RunThroughTheLoaderOfTheUserland) {
+  const std::string loader = "VERBS_ABI_LOADER=/lib64/ld-linux-x86-64.so.2";
+  const std::string script = ScratchDir() + "/script";
+  std::ofstream(script)
+      << "#! /bin/sh -e\necho \"$0 $1\"\nexec tr '\\0' ' ' < /proc/self/cmdline\n";
+  ASSERT_EQ(chmod(script.c_str(), 0755), 0);
+  // This process itself does not run through it, but starts others that do.
+  setenv("VERBS_ABI_LOADER", "/lib64/ld-linux-x86-64.so.2", 1);
+  const Ran direct = RunProgram({"/bin/cat", "/proc/self/cmdline"}, {});
+  const Ran scripted = RunProgram({script, "argument"}, {"PATH=/bin:/usr/bin"});
+  unsetenv("VERBS_ABI_LOADER");
+  EXPECT_THAT(direct.output, HasSubstr("ld-linux-x86-64.so.2"));
+  EXPECT_THAT(direct.output, HasSubstr("--preload"));
+  EXPECT_THAT(scripted.output, HasSubstr(script + " argument\n"));
+  EXPECT_THAT(scripted.output, HasSubstr("--argv0 tr ")) << "what the script starts, too";
+  EXPECT_EQ(scripted.status, 0);
+}
+
+TEST(Worlds, ThatDoNotFitEndTheProgramWithOneLine) {
+  const Ran absent = RunProgram({"/bin/true"}, Environment({"VERBS_ABI_WORLD=/nonexistent/world"}));
+  EXPECT_EQ(absent.status, 2);
+  EXPECT_THAT(absent.output, HasSubstr("/nonexistent/world"));
+  EXPECT_EQ(std::count(absent.output.begin(), absent.output.end(), '\n'), 1);
+  const std::string broken = ScratchDir() + "/broken";
+  std::ofstream(broken) << "not a world";
+  EXPECT_EQ(RunProgram({"/bin/true"}, Environment({"VERBS_ABI_WORLD=" + broken})).status, 2);
+  std::string bytes;
+  {
+    std::ifstream in(std::getenv("VERBS_ABI_WORLD"), std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  bytes[8] = static_cast<char>(bytes[8] + 1);  // the tables' digest
+  std::ofstream(broken, std::ios::binary) << bytes;
+  const Ran other = RunProgram({"/bin/true"}, Environment({"VERBS_ABI_WORLD=" + broken}));
+  EXPECT_EQ(other.status, 2);
+  EXPECT_THAT(other.output, HasSubstr("another build"));
+}
+
+TEST(Worlds, AreOptional) {
+  const auto bare = Environment({"VERBS_ABI_WORLD=", "VERBS_ABI_REDIRECT="});
+  EXPECT_NE(RunProgram({"/bin/ls", "/sys/class/infiniband/mlx5_0"}, bare).status, 0);
+  EXPECT_EQ(RunProgram({"/bin/ls", "/sys/class/infiniband/mlx5_0"}, Environment({})).status, 0);
+}
+
+TEST(Worlds, HaveAUserOfTheirOwn) {
+  const std::string world = MakeWorld("user", "debian-6.12.117", {"cdev-mode@mlx5_0=0600"});
+  const auto environment = Environment({"VERBS_ABI_WORLD=" + world});
+  EXPECT_NE(RunProgram({"/usr/bin/test", "-w", kNode}, environment).status, 0);
+  EXPECT_EQ(RunProgram({"/usr/bin/test", "-w", "/dev/infiniband/uverbs1"}, environment).status, 0);
+  EXPECT_EQ(RunProgram({"/usr/bin/test", "-w", kNode}, Environment({})).status, 0);
+  const Ran listed = RunProgram({"/bin/ls", "-l", kNode}, environment);
+  EXPECT_THAT(listed.output, HasSubstr("crw-------"));
+}
+
+// util/open_cdev.c:open_cdev_robust, with an hour instead of its five seconds.
+TEST(Time, PassesAtOnceWhenWaitingForANode) {
+  const int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+  ASSERT_GE(inotify_add_watch(watch, "/dev/char/", IN_CREATE), 0);
+  const int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+  struct itimerspec hour = {};
+  hour.it_value.tv_sec = 3600;
+  ASSERT_EQ(timerfd_settime(timer, 0, &hour, nullptr), 0);
+  struct pollfd fds[2] = {{watch, POLLIN, 0}, {timer, POLLIN, 0}};
+  EXPECT_EQ(poll(fds, 2, -1), 1);
+  EXPECT_EQ(fds[1].revents, POLLIN);
+  close(watch);
+  close(timer);
+}
+
+TEST(Time, OtherWaitsAreTheProgramsOwn) {
+  const int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+  ASSERT_GE(inotify_add_watch(watch, ScratchDir().c_str(), IN_CREATE), 0);
+  const int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+  struct itimerspec hour = {};
+  hour.it_value.tv_sec = 3600;
+  timerfd_settime(timer, 0, &hour, nullptr);
+  struct pollfd fds[2] = {{watch, POLLIN, 0}, {timer, POLLIN, 0}};
+  EXPECT_EQ(poll(fds, 2, 0), 0);
+  struct itimerspec left = {};
+  timerfd_gettime(timer, &left);
+  EXPECT_GT(left.it_value.tv_sec, 3000);
+  close(watch);
+  close(timer);
+}
+
+TEST(Sockets, OfRdmaNetlinkAnswer) {
+  const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 20);
+  ASSERT_GE(fd, 0);
+  EXPECT_TRUE(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+  struct sockaddr_nl name = {};
+  name.nl_family = AF_NETLINK;
+  ASSERT_EQ(bind(fd, reinterpret_cast<struct sockaddr*>(&name), sizeof name), 0);
+  struct nlmsghdr get = {sizeof get, 0x1401, NLM_F_REQUEST | NLM_F_ROOT | NLM_F_MATCH, 1, 0};
+  ASSERT_EQ(send(fd, &get, sizeof get, 0), static_cast<ssize_t>(sizeof get));
+  struct pollfd ready = {fd, POLLIN, 0};
+  EXPECT_EQ(poll(&ready, 1, 0), 1);
+  char answer[4096];
+  struct sockaddr_nl from = {};
+  socklen_t length = sizeof from;
+  EXPECT_GT(
+      recvfrom(fd, answer, sizeof answer, 0, reinterpret_cast<struct sockaddr*>(&from), &length),
+      0);
+  EXPECT_EQ(length, sizeof from);
+  EXPECT_EQ(from.nl_family, AF_NETLINK);
+  close(fd);
+  const int route = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+  EXPECT_GE(route, 0) << "other families are the machine's";
+  close(route);
+}
+
+TEST(Libraries, LoadFromRedirectedPaths) {
+  void* library = dlopen("/verbs-abi/nowhere/libm.so", RTLD_NOW);
+  ASSERT_NE(library, nullptr) << dlerror();
+  EXPECT_NE(dlsym(library, "cos"), nullptr);
+  dlclose(library);
+  EXPECT_EQ(dlopen("/verbs-abi/nowhere/none.so", RTLD_NOW), nullptr);
+}
+
+TEST(RawCalls, AreNamedInTheTrace) {
+  const int fd = open(kNode, O_RDWR);
+  EXPECT_THAT(Trace(), Not(HasSubstr("not_intercepted")));
+  char header[24] = {};
+  syscall(SYS_ioctl, fd, kVerbsIoctl, header);
+  EXPECT_THAT(Trace(), HasSubstr("not_intercepted"));
+  close(fd);
+}
+
+TEST(Memory, OfADeviceIsMappedByIt) {
+  const int fd = open(kNode, O_RDWR);
+  // core/uverbs_main.c:ib_uverbs_mmap: no context yet.
+  EXPECT_EQ(mmap(nullptr, 4096, PROT_READ, MAP_SHARED, fd, 0), MAP_FAILED);
+  EXPECT_EQ(errno, EINVAL);
+  void* plain = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT_NE(plain, MAP_FAILED);
+  munmap(plain, 4096);
+  close(fd);
+}
+
+}  // namespace
+}  // namespace vabi::libc

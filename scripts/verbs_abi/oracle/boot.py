@@ -23,7 +23,6 @@ ip link set eth0 address 00:00:c0:00:01:00
 ip addr add 10.0.0.1/24 dev eth0
 ip link set eth0 up
 vabi-guest addlink rxe0 rxe eth0
-chmod 0666 /dev/infiniband/*
 tries=0
 while [ "$tries" -lt 50 ] &&
       ! grep -q 'ffff:0a00:0001' /sys/class/infiniband/rxe0/ports/1/gids/1; do

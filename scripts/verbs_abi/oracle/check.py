@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 
+from verbs_abi import userlands
+from verbs_abi.cells import ids, worlds
 from verbs_abi.oracle import agreement
 from verbs_abi.oracle import apt
 from verbs_abi.oracle import dumps
@@ -45,27 +47,40 @@ def cached_list(kernel, seed):
     return text
 
 
-def _exec(kernel, words):
-    """Runs a program in the fake kernel's world; (exit status, output)."""
-    words = [sys.executable, "-m", "verbs_abi", "exec", "--kernel", kernel, "--provider", "rxe",
-             "--", *map(str, words)]
-    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, start_new_session=True,
-                               env={**os.environ, "PYTHONPATH":
-                                    str(kernels.SOURCE_ROOT / "scripts")})
-    try:
-        output, _ = process.communicate(timeout=LIMIT_SECONDS)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        output, _ = process.communicate()
-    return process.returncode, output.decode(errors="replace")
+class FakeMachine:
+    """Runs programs of ours on the fake kernel: one rxe device in the default userland's world."""
+
+    def __init__(self, build):
+        self.build = pathlib.Path(build)
+        self.userland = userlands.get()
+        self.compiler = worlds.Compiler(self.build)
+
+    def close(self):
+        self.compiler.close()
+
+    def run(self, kernel, program, *words):
+        """(exit status, output) of a program from the build's probe folder."""
+        cell = ids.Cell(userlands.DEFAULT, kernel, (ids.Device.parse("rxe"),), ())
+        with worlds.run_folder() as folder:
+            world, _ = self.compiler.compile(cell, folder)
+            argv, env = self.userland.command(
+                [str(self.build / "harness" / "probe" / program), *map(str, words)],
+                worlds.shim(self.build))
+            process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                       stderr=subprocess.STDOUT, start_new_session=True,
+                                       env=worlds.environment(world, env))
+            try:
+                output, _ = process.communicate(timeout=LIMIT_SECONDS)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                output, _ = process.communicate()
+        return process.returncode, output.decode(errors="replace")
 
 
-def ask_discovery(kernel, probe):
+def ask_discovery(kernel, fake):
     """What the fake kernel's netlink and sysfs say: {call: answer}."""
-    dump = probe.with_name("vabi-dump")
-    _, netlink = _exec(kernel, [dump, "netlink", "0"])
-    _, tree = _exec(kernel, [dump, "tree", *machine.TREES.split()])
+    _, netlink = fake.run(kernel, "vabi-dump", "netlink", "0")
+    _, tree = fake.run(kernel, "vabi-dump", "tree", *machine.TREES.split())
     return {**dumps.netlink(netlink), **dumps.tree(tree)}
 
 
@@ -74,12 +89,12 @@ def stored_discovery(recording):
             **dumps.tree((recording.folder / "sysfs.txt").read_text())}
 
 
-def ask_fake(kernel, list_text, probe):
+def ask_fake(kernel, list_text, fake):
     """The fake kernel's answers to the list: {call: answer}."""
     with tempfile.TemporaryDirectory(prefix="vabi-oracle-") as folder:
         folder = pathlib.Path(folder)
         (folder / "list").write_text(list_text)
-        status, output = _exec(kernel, [probe, folder / "list", folder / "answers"])
+        status, output = fake.run(kernel, "vabi-probe", folder / "list", folder / "answers")
         answers = folder / "answers"
         text = answers.read_text(errors="replace").rstrip("\0") if answers.exists() else ""
     lines, under_way = probing.split(text)
@@ -91,26 +106,25 @@ def ask_fake(kernel, list_text, probe):
     return {name: answer for name, answer in lines if name != "all"}
 
 
-def check_kernel(kernel, probe, seed=0, answers=None):
-    """Agreement of one kernel. answers: a file of answers instead of the fake kernel."""
+def check_kernel(kernel, fake, answers=None):
+    """Agreement of one kernel. answers: a file of answers instead of the fake machine."""
     recording = store.Recording(kernel)
     if not recording.exists():
         raise kernels.OracleError(f"{kernel}: no recording in {recording.folder}; make one with "
                                   f"`verbs-abi oracle record --kernel {kernel}`")
     about = recording.about()
-    list_text = cached_list(kernel, about["seed"] if seed is None else seed)
+    list_text = cached_list(kernel, about["seed"])
     if store.digest(list_text) != about["list"]:
         raise kernels.OracleError(f"{kernel}: the recording of {about['date']} is of another call "
                                   "list; record again, the probe's calls have changed")
     real = recording.answers()
     if answers:
-        fake = store.unpack(pathlib.Path(answers).read_text())
+        said = store.unpack(pathlib.Path(answers).read_text())
     else:
-        fake = store.unpack(store.pack(ask_fake(kernel, list_text, probe)))
-        if (recording.folder / "netlink.txt").exists():
-            real.update(stored_discovery(recording))
-            fake.update(ask_discovery(kernel, probe))
-    return agreement.compare(kernel, real, fake, agreement.Reasons())
+        said = store.unpack(store.pack(ask_fake(kernel, list_text, fake)))
+        real.update(stored_discovery(recording))
+        said.update(ask_discovery(kernel, fake))
+    return agreement.compare(kernel, real, said, agreement.Reasons())
 
 
 def show(result, details, out=print):
@@ -138,10 +152,15 @@ def as_json(results):
         indent=1)
 
 
-def check(names, probe, threshold=None, details=20, use_json=False, answers=None, keep=False):
+def check(names, build, threshold=None, details=20, use_json=False, answers=None, keep=False):
     """Checks the kernels; exit status 1 when one of them is below the threshold (percent)."""
-    with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
-        results = list(pool.map(lambda name: check_kernel(name, probe, None, answers), names))
+    fake = None if answers else FakeMachine(build)
+    try:
+        with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
+            results = list(pool.map(lambda name: check_kernel(name, fake, answers), names))
+    finally:
+        if fake:
+            fake.close()
     if use_json:
         print(as_json(results))
     else:

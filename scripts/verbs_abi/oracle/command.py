@@ -38,11 +38,11 @@ def _record(options):
 
 
 def _check(options):
-    probe = pathlib.Path(options.probe) if options.probe else None
-    if not probe and not options.answers:
+    folder = options.build
+    if not folder and not options.answers:
         from verbs_abi.setup import build
-        probe = build.ensure() / "harness" / "probe" / "vabi-probe"
-    return check.check(options.kernel or list(kernels.table()), probe, options.threshold,
+        folder = build.ensure()
+    return check.check(options.kernel or list(kernels.table()), folder, options.threshold,
                        None if options.all else 20, options.json, options.answers, options.keep)
 
 
@@ -67,7 +67,7 @@ def register(subparsers):
     one.add_argument("--json", action="store_true")
     one.add_argument("--all", action="store_true", help="show every disagreement")
     one.add_argument("--keep", action="store_true", help="keep the figures for the reports")
-    one.add_argument("--probe", help="a vabi-probe that is built already")
+    one.add_argument("--build", metavar="DIR", help="a build folder, instead of building")
     one.add_argument("--answers", metavar="FILE", help="compare these stored answers instead")
     one.set_defaults(handler=_check)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Cases about moved data and its events, by hand on rxe's mapped queues.
 
-A QP is connected to itself. What is compared: completions byte by byte, the data, the QP's state,
+Two QPs of one process are connected to each other. What is compared: completions byte by byte, the data, the QP's state,
 completion and asynchronous events as they are read, and what destroying reports.
 """
 
@@ -29,6 +29,7 @@ class Maker:
         self.facts = facts
         self.rng = rng
         self.qps = qp_calls.Maker(facts, rng)
+        self.receiver = "b"
 
     # --- setting up ------------------------------------------------------------------------------
 
@@ -47,8 +48,9 @@ class Maker:
             case.call("", "mmap", f"${session.fd}", f"$size_{symbol}", 3, 1, f"$off_{symbol}",
                       caps=[f"{symbol}:ret"])
 
-    def start(self, name, access=ALL_ACCESS, srq=False, connect=True, values=None):
-        """A case with an MR, a channel, a CQ and an RC QP connected to itself."""
+    def start(self, name, access=ALL_ACCESS, srq=False, connect=True, own=False):
+        """A case with an MR, a channel, a CQ and two RC QPs, A connected to B, on that CQ. A sends,
+        B receives; own: one QP that is connected to itself does both."""
         case = calls.Case(name)
         session = Session(self.facts, case)
         session.need("context", "pd", "channel")
@@ -66,31 +68,42 @@ class Maker:
             self._mapped(session, BY_LABEL["create_srq"], {"user_handle": 0x5e9},
                          {"srq": "srq_handle"}, {"srqmap": "mi"})
             extra = {"is_srq": 1, "srq_handle": "$srq", "max_recv_wr": 0, "max_recv_sge": 0}
-        queues = {"sqmap": "sq_mi"} if srq else {"sqmap": "sq_mi", "rqmap": "rq_mi"}
-        self._mapped(session, BY_LABEL["create_qp"], {"user_handle": 0x9b, **extra},
-                     {"q": "qp_handle", "qpn": "qpn"}, queues)
+        self.receiver = "a" if own else "b"
+        names = ("a",) if own else ("a", "b")
+        for qp in names:
+            queues = {f"sq{qp}": "sq_mi"}
+            if not (srq and qp == self.receiver):
+                queues[f"rq{qp}"] = "rq_mi"
+            self._mapped(session, BY_LABEL["create_qp"],
+                         {"user_handle": 0x9a if qp == "a" else 0x9b,
+                          **(extra if qp == self.receiver else {})},
+                         {f"qp{qp}": "qp_handle", f"qpn{qp}": "qpn"}, queues)
         session.made.add("qp")
-        for name in sorted({"cqmap", *queues}):
-            case.mem("c", calls.filled(8))
-            case.call(f"{name}_head", "load", f"${name}", 0, "&c", 8)
+        for name in ("cqmap", "sqa", "rqa"):
+            if not (srq and own and name == "rqa"):
+                case.mem("c", calls.filled(8))
+                case.call(f"{name}_head", "load", f"${name}", 0, "&c", 8)
         if connect:
-            whole = {"dest_qp_num": "$qpn", "rq_psn": 100, "sq_psn": 100, "qp_access_flags": access,
-                     "rnr_retry": 0, "retry_cnt": 1, "timeout": 8, **(values or {})}
-            for before, after in (("reset", "init"), ("init", "rtr"), ("rtr", "rts")):
-                mask = qp_calls.STATE | qp_calls.NEEDED["rc"][before, after]
-                self.qps.modify(session, "", qp_calls.STATES[after], mask, **whole)
+            for qp, peer in zip(names, reversed(names)):
+                whole = {"dest_qp_num": f"$qpn{peer}", "rq_psn": 100, "sq_psn": 100,
+                         "qp_access_flags": access, "rnr_retry": 0, "retry_cnt": 1, "timeout": 8,
+                         "qp_handle": f"$qp{qp}"}
+                for before, after in (("reset", "init"), ("init", "rtr"), ("rtr", "rts")):
+                    mask = qp_calls.STATE | qp_calls.NEEDED["rc"][before, after]
+                    self.qps.modify(session, "", qp_calls.STATES[after], mask, **whole)
         return case, session
 
     # --- work ------------------------------------------------------------------------------------
 
-    def receive(self, case, index, address, length, key="$lkey", queue="rqmap", elem=None):
-        """Puts a receive WQE at that index of the ring and moves the producer."""
+    def receive(self, case, index, address, length, key="$lkey", queue=None):
+        """Puts a receive WQE at that index of the receiver's ring and moves the producer."""
+        queue = queue or f"rq{self.receiver}"
         work = calls.struct(self.facts, "rxe_recv_wqe",
                             {"wr_id": 0x4000 + index, "dma.length": length, "dma.resid": length,
                              "dma.num_sge": 1, "num_sge": 1})
         work += calls.Blob.of(address, 8) + calls.Blob.of(length, 4) + calls.Blob.of(key, 4)
         case.mem("w", work)
-        case.call("", "store", f"${queue}", HEAD + index * (elem or 64), "&w", len(work))
+        case.call("", "store", f"${queue}", HEAD + index * 64, "&w", len(work))
         case.mem("w", calls.Blob.of(index + 1, 4))
         case.call("", "store", f"${queue}", PRODUCER, "&w", 4)
 
@@ -112,11 +125,11 @@ class Maker:
         work += calls.Blob.of(address, 8) + calls.Blob.of(length, 4) + calls.Blob.of(key, 4)
         case.mem("w", work)
         # The element size is a power of two that holds the WQE and its one SGE.
-        case.call("", "store", "$sqmap", HEAD + index * 256, "&w", len(work))
+        case.call("", "store", "$sqa", HEAD + index * 256, "&w", len(work))
         case.mem("w", calls.Blob.of(index + 1, 4))
-        case.call("", "store", "$sqmap", PRODUCER, "&w", 4)
+        case.call("", "store", "$sqa", PRODUCER, "&w", 4)
         session.write(f"doorbell{index}", BY_LABEL["post_send"],
-                      Shape(values={"qp_handle": "$q", "wqe_size": 56}))
+                      Shape(values={"qp_handle": "$qpa", "wqe_size": 56}))
 
     def settle(self, case, expected):
         """Until the CQ holds that many completions; a call is not to outlast its own limit."""
@@ -139,14 +152,27 @@ class Maker:
         for offset, length in data:
             case.mem("c", calls.filled(length))
             case.call(f"{label}data{offset}", "load", "&data", offset, "&c", length)
-        session.write(f"{label}query_qp", BY_LABEL["query_qp"], Shape(values={"qp_handle": "$q"}))
-        case.lines[-1] += " mask=qpn:r:96:4"
+        for qp in sorted({"a", self.receiver}):
+            session.write(f"{label}query_qp_{qp}", BY_LABEL["query_qp"],
+                          Shape(values={"qp_handle": f"$qp{qp}"}))
+            case.lines[-1] += " mask=qpn:r:96:4"
         case.mem("v", calls.filled(64))
         for name in ("channel", "async"):
             case.call("", "fcntl", f"${name}", F_SETFL, O_NONBLOCK)
             case.call(f"{label}{name}.poll", "poll", f"${name}", POLLIN, 0)
             case.mem("v", calls.filled(64))
             case.call(f"{label}{name}.read", "read", f"${name}", "&v", 64)
+
+    def to_err(self, session):
+        """Both QPs to ERR, the sender first."""
+        for qp in sorted({"a", self.receiver}):
+            self.qps.modify(session, f"to_err_{qp}", qp_calls.STATES["err"], qp_calls.STATE,
+                            qp_handle=f"$qp{qp}")
+
+    def destroy(self, session):
+        for qp in sorted({"a", self.receiver}):
+            session.write(f"destroy_qp_{qp}", BY_LABEL["destroy_qp"],
+                          Shape(values={"qp_handle": f"$qp{qp}"}))
 
     def notify(self, session, solicited=0):
         session.write("notify", BY_LABEL["req_notify_cq"],
@@ -166,8 +192,18 @@ class Maker:
             remote = "&data+4096"
             self.send(session, 0, opcode, length=length, remote=remote)
             self.look(session, done, [(0, 72), (4096, 72)], shown=2)
-            self.qps.modify(session, "to_err", qp_calls.STATES["err"], qp_calls.STATE)
+            self.to_err(session)
             self.look(session, 2, label="err.", shown=3)
+            yield case
+
+    def with_itself(self):
+        """One QP that sends to itself."""
+        for opcode, done in (("send", 2), ("write", 1), ("read", 1)):
+            case, session = self.start(f"data.rc_self.{opcode}", own=True)
+            self.receive(case, 0, "&data+4096", 4096)
+            self.notify(session)
+            self.send(session, 0, opcode)
+            self.look(session, done, [(0, 72), (4096, 72)], shown=2)
             yield case
 
     def failures(self):
@@ -206,11 +242,12 @@ class Maker:
     def flushes(self):
         """Work that is outstanding when the QP goes to ERR or RESET."""
         for target in ("err", "reset"):
-            case, session = self.start(f"data.rc.flush_{target}")
+            case, session = self.start(f"data.rc.flush_{target}", own=True)
             self.receive(case, 0, "&data+4096", 64)
             self.receive(case, 1, "&data+4096", 64)
             self.notify(session)
-            self.qps.modify(session, "change", qp_calls.STATES[target], qp_calls.STATE)
+            self.qps.modify(session, "change", qp_calls.STATES[target], qp_calls.STATE,
+                            qp_handle="$qpa")
             done = 2 if target == "err" else 0
             self.look(session, done, shown=3)
             self.send(session, 0, "send")
@@ -241,7 +278,7 @@ class Maker:
         case.mem("v", calls.filled(64))
         case.call("read8", "read", "$channel", "&v", 8)
         case.call("read8_again", "read", "$channel", "&v", 8)
-        session.write("destroy_qp", BY_LABEL["destroy_qp"], Shape(values={"qp_handle": "$q"}))
+        self.destroy(session)
         session.write("destroy_cq", BY_LABEL["destroy_cq"])
         yield case
         case, session = self.start("data.events.solicited")
@@ -256,7 +293,7 @@ class Maker:
         self.look(session, 4, label="armed_late.")
         self.send(session, 2, "send", flags=0)
         self.look(session, 5, label="unsignalled.")
-        session.write("destroy_qp", BY_LABEL["destroy_qp"], Shape(values={"qp_handle": "$q"}))
+        self.destroy(session)
         session.write("destroy_cq", BY_LABEL["destroy_cq"])
         yield case
         case, session = self.start("data.events.destroyed_unread")
@@ -264,7 +301,7 @@ class Maker:
         self.notify(session)
         self.send(session, 0, "send")
         self.settle(case, 2)
-        session.write("destroy_qp", BY_LABEL["destroy_qp"], Shape(values={"qp_handle": "$q"}))
+        self.destroy(session)
         session.write("destroy_cq", BY_LABEL["destroy_cq"])
         case.call("", "fcntl", "$channel", F_SETFL, O_NONBLOCK)
         case.mem("v", calls.filled(64))
@@ -283,15 +320,16 @@ class Maker:
         self.send(session, 0, "send")
         self.look(session, 2, [(4096, 16)])
         session.write("query_srq_after", BY_LABEL["query_srq"])
-        self.qps.modify(session, "to_err", qp_calls.STATES["err"], qp_calls.STATE)
+        self.to_err(session)
         self.look(session, 2, label="err.")
         session.write("destroy_srq_busy", BY_LABEL["destroy_srq"])
-        session.write("destroy_qp", BY_LABEL["destroy_qp"], Shape(values={"qp_handle": "$q"}))
+        self.destroy(session)
         session.write("destroy_srq", BY_LABEL["destroy_srq"])
         yield case
 
     def all(self):
         yield from self.transfers()
+        yield from self.with_itself()
         yield from self.failures()
         yield from self.flushes()
         yield from self.event_reads()

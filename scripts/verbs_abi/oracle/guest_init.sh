@@ -15,8 +15,6 @@ ip link set lo up
 while read -r module; do
   insmod "/modules/$module.ko" 2>/dev/null || echo "guest: module $module did not load"
 done < /modules/order
-# uverbs and rdma_cm nodes: devtmpfs makes them; give udev-less guests the usual modes.
-chmod 0666 /dev/infiniband/* 2>/dev/null
 export VABI_SHM
 for device in /sys/bus/pci/devices/*; do
   [ "$(cat "$device/vendor")" = 0x1af4 ] && [ "$(cat "$device/device")" = 0x1110 ] &&

@@ -128,17 +128,21 @@ class Session:
         driver = self.facts.size_or_0(command.driver_out)
         return core, driver
 
-    def masks(self, command, object_name="r", driver_object=None):
-        """mask options for the command's reply; the driver's part follows the core's."""
+    def masks(self, command, object_name="r", driver_object=None, core=None):
+        """mask options for the command's reply; the driver's part follows the core's, whose size an
+        extended write says itself."""
         result = []
-        core, _ = self._reply_sizes(command)
+        if core is None:
+            core, _ = self._reply_sizes(command)
         for field, rule in command.masks.items():
             offset, size = self._leaf(f"ib_uverbs_{command.reply}", field)
-            result.append(f"{rule}:{object_name}:{offset}:{size}")
+            if offset + size <= core:
+                result.append(f"{rule}:{object_name}:{offset}:{size}")
         for word in command.driver_masks if self.facts.has(command.driver_out) else ():
             field, rule = word.split(":")
             offset, size = self._leaf(command.driver_out, field)
-            where = f"{driver_object}:{offset}" if driver_object else f"{object_name}:{core + offset}"
+            where = f"{driver_object}:{offset}" if driver_object else \
+                f"{object_name}:{max(core, 0) + offset}"
             result.append(f"{rule}:{where}:{size}")
         return result
 
@@ -188,8 +192,9 @@ class Session:
         else:
             self.case.mem("q", request, shape.request_place)
         caps = self.captures(command, gives) if gives is not None or not ident else []
+        said = core + 8 * shape.out_words if command.extended else None
         self.case.call(ident, shape.op, f"${self.fd}", shape.request, count, caps=caps,
-                       masks=self.masks(command) if command.reply else [])
+                       masks=self.masks(command, core=said) if command.reply else [])
 
     @staticmethod
     def _header(command, in_words, out_words):

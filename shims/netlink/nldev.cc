@@ -341,6 +341,22 @@ const Command* FindCommand(const World& world, uint32_t number) {
   return nullptr;
 }
 
+// What libraries ask kernels that do not know it, for the trace alone: the numbers never changed
+// (include/uapi/rdma/rdma_netlink.h, enum rdma_nldev_command).
+struct NumberedName {
+  uint32_t number;
+  const char* name;
+};
+constexpr uint32_t kNldev = 5;  // RDMA_NL_NLDEV
+constexpr NumberedName kAsked[] = {{1, "GET"}, {5, "PORT_GET"}, {6, "SYS_GET"}, {15, "GET_CHARDEV"}};
+
+void NameWhatIsAsked(uint16_t type, trace::Record* record) {
+  std::snprintf(record->name, sizeof record->name, "netlink type %u", type);
+  for (const NumberedName& row : kAsked) {
+    if (type == (kNldev << 10 | row.number)) std::snprintf(record->name, sizeof record->name, "%s", row.name);
+  }
+}
+
 // The errno of a request whose attributes do not parse. All handlers answer EINVAL whatever the
 // parser said, but SYS_GET, which passes its errno on.
 int BadAttributes(const World& world, const Request& request, const Command& command,
@@ -368,7 +384,7 @@ Reply Handle(const World& world, const Request& request) {
   const uint32_t client = type >> 10, number = type & 0x3ff;
   trace::Record* record = request.record;
   if (record != nullptr) {
-    std::snprintf(record->name, sizeof record->name, "netlink type %u", type);
+    NameWhatIsAsked(type, record);
     record->command = static_cast<int32_t>(number);
   }
   if (client == static_cast<uint32_t>(world.Flag(VABI_C(RDMA_NL_LS))) ||

@@ -52,20 +52,22 @@ class FakeMachine:
 
     def __init__(self, build):
         self.build = pathlib.Path(build)
-        self.userland = userlands.get()
         self.compiler = worlds.Compiler(self.build)
 
     def close(self):
         self.compiler.close()
 
-    def run(self, kernel, program, *words):
+    def probe(self, kernel, program, *words):
         """(exit status, output) of a program from the build's probe folder."""
-        cell = ids.Cell(userlands.DEFAULT, kernel, (ids.Device.parse("rxe"),), ())
+        return self.run(kernel, userlands.DEFAULT, self.build / "harness" / "probe" / program, *words)
+
+    def run(self, kernel, name, *words):
+        """(exit status, output) of a program in that userland's world."""
+        userland = userlands.get(name)
+        cell = ids.Cell(name, kernel, (ids.Device.parse("rxe"),), ())
         with worlds.run_folder() as folder:
             world, _ = self.compiler.compile(cell, folder)
-            argv, env = self.userland.command(
-                [str(self.build / "harness" / "probe" / program), *map(str, words)],
-                worlds.shim(self.build))
+            argv, env = userland.command([str(word) for word in words], worlds.shim(self.build))
             process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                        stderr=subprocess.STDOUT, start_new_session=True,
                                        env=worlds.environment(world, env))
@@ -79,8 +81,8 @@ class FakeMachine:
 
 def ask_discovery(kernel, fake):
     """What the fake kernel's netlink and sysfs say: {call: answer}."""
-    _, netlink = fake.run(kernel, "vabi-dump", "netlink", "0")
-    _, tree = fake.run(kernel, "vabi-dump", "tree", *machine.TREES.split())
+    _, netlink = fake.probe(kernel, "vabi-dump", "netlink", "0")
+    _, tree = fake.probe(kernel, "vabi-dump", "tree", *machine.TREES.split())
     return {**dumps.netlink(netlink), **dumps.tree(tree)}
 
 
@@ -89,12 +91,34 @@ def stored_discovery(recording):
             **dumps.tree((recording.folder / "sysfs.txt").read_text())}
 
 
+def recorded_userlands(recording):
+    return sorted(path.name.removeprefix("userland-").removesuffix(".txt")
+                  for path in recording.folder.glob("userland-*.txt"))
+
+
+def stored_programs(recording):
+    """What ibv_devinfo -v of each recorded userland said: {call: answer}."""
+    answers = {}
+    for name in recorded_userlands(recording):
+        text = (recording.folder / f"userland-{name}.txt").read_text()
+        answers.update(dumps.devinfo(name, dumps.section(text, f"{name} ibv_devinfo -v")))
+    return answers
+
+
+def ask_programs(kernel, names, fake):
+    answers = {}
+    for name in names:
+        status, text = fake.run(kernel, name, "ibv_devinfo", "-v")
+        answers.update(dumps.devinfo(name, f"{text}\nstatus {status}\n"))
+    return answers
+
+
 def ask_fake(kernel, list_text, fake):
     """The fake kernel's answers to the list: {call: answer}."""
     with tempfile.TemporaryDirectory(prefix="vabi-oracle-") as folder:
         folder = pathlib.Path(folder)
         (folder / "list").write_text(list_text)
-        status, output = fake.run(kernel, "vabi-probe", folder / "list", folder / "answers")
+        status, output = fake.probe(kernel, "vabi-probe", folder / "list", folder / "answers")
         answers = folder / "answers"
         text = answers.read_text(errors="replace").rstrip("\0") if answers.exists() else ""
     lines, under_way = probing.split(text)
@@ -106,9 +130,9 @@ def ask_fake(kernel, list_text, fake):
     return {name: answer for name, answer in lines if name != "all"}
 
 
-def check_kernel(kernel, fake, answers=None):
+def check_kernel(kernel, fake, answers=None, room=store.ROOM):
     """Agreement of one kernel. answers: a file of answers instead of the fake machine."""
-    recording = store.Recording(kernel)
+    recording = store.Recording(kernel, room)
     if not recording.exists():
         raise kernels.OracleError(f"{kernel}: no recording in {recording.folder}; make one with "
                                   f"`verbs-abi oracle record --kernel {kernel}`")
@@ -124,6 +148,8 @@ def check_kernel(kernel, fake, answers=None):
         said = store.unpack(store.pack(ask_fake(kernel, list_text, fake)))
         real.update(stored_discovery(recording))
         said.update(ask_discovery(kernel, fake))
+        real.update(stored_programs(recording))
+        said.update(ask_programs(kernel, recorded_userlands(recording), fake))
     return agreement.compare(kernel, real, said, agreement.Reasons())
 
 
@@ -152,12 +178,13 @@ def as_json(results):
         indent=1)
 
 
-def check(names, build, threshold=None, details=20, use_json=False, answers=None, keep=False):
+def check(names, build, threshold=None, details=20, use_json=False, answers=None, keep=False,
+          room=store.ROOM):
     """Checks the kernels; exit status 1 when one of them is below the threshold (percent)."""
     fake = None if answers else FakeMachine(build)
     try:
         with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
-            results = list(pool.map(lambda name: check_kernel(name, fake, answers), names))
+            results = list(pool.map(lambda name: check_kernel(name, fake, answers, room), names))
     finally:
         if fake:
             fake.close()

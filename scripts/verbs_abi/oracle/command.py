@@ -8,6 +8,7 @@ from verbs_abi.oracle import boot
 from verbs_abi.oracle import check
 from verbs_abi.oracle import kernels
 from verbs_abi.oracle import record
+from verbs_abi.oracle import store
 
 
 def _boot(options):
@@ -32,9 +33,16 @@ def _boot(options):
 
 def _record(options):
     for name in options.kernel or kernels.table():
+        if options.only_programs:
+            record.record_programs(name, lambda text: print(text, flush=True), _room(options))
+            continue
         record.record(name, options.seed, lambda text: print(text, flush=True),
-                      not options.no_programs, options.afresh)
+                      not options.no_programs, options.afresh, _room(options))
     return 0
+
+
+def _room(options):
+    return pathlib.Path(options.room) if options.room else store.ROOM
 
 
 def _check(options):
@@ -43,7 +51,8 @@ def _check(options):
         from verbs_abi.setup import build
         folder = build.ensure()
     return check.check(options.kernel or list(kernels.table()), folder, options.threshold,
-                       None if options.all else 20, options.json, options.answers, options.keep)
+                       None if options.all else 20, options.json, options.answers, options.keep,
+                       _room(options))
 
 
 def register(subparsers):
@@ -54,8 +63,11 @@ def register(subparsers):
     one = commands.add_parser("record", help="ask real kernels and store their answers")
     one.add_argument("--kernel", action="append", help="repeatable; default: all")
     one.add_argument("--seed", type=int, default=0, help="order, values and handles; default 0")
+    one.add_argument("--room", metavar="DIR", help="store there instead of in matrix/oracle")
     one.add_argument("--afresh", action="store_true",
                      help="also make calls that took the same kernel package down before")
+    one.add_argument("--only-programs", action="store_true",
+                     help="keep the calls' answers; run the userlands' programs anew")
     one.add_argument("--no-programs", action="store_true",
                      help="keep what the userlands' programs said before")
     one.set_defaults(handler=_record)
@@ -68,6 +80,8 @@ def register(subparsers):
     one.add_argument("--all", action="store_true", help="show every disagreement")
     one.add_argument("--keep", action="store_true", help="keep the figures for the reports")
     one.add_argument("--build", metavar="DIR", help="a build folder, instead of building")
+    one.add_argument("--room", metavar="DIR",
+                     help="recordings from there, for example of another seed")
     one.add_argument("--answers", metavar="FILE", help="compare these stored answers instead")
     one.set_defaults(handler=_check)
 

@@ -33,3 +33,23 @@ def tree(text):
             answer = answer.split(" ")[0]
         answers[f"sysfs:{path} {kind}"] = answer
     return answers
+
+
+def devinfo(userland, text):
+    """ibv_devinfo -v line by line: {"program:USERLAND LABEL[~N]": value}."""
+    answers, seen = {}, {}
+    for line in text.splitlines():
+        label, _, value = line.strip().partition(":")
+        label = "_".join(label.split())
+        if not label:
+            continue
+        seen[label] = seen.get(label, 0) + 1
+        number = f"~{seen[label]}" if seen[label] > 1 else ""
+        answers[f"program:{userland} {label}{number}"] = " ".join(value.split())
+    return answers
+
+
+def section(text, title):
+    """The part of a userland's recording below "== TITLE", up to the next such line."""
+    _, _, rest = f"\n{text}".partition(f"\n== {title}\n")
+    return rest.partition("\n== ")[0]

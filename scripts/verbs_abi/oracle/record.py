@@ -39,3 +39,17 @@ def record(name, seed=0, report=print, programs=True, afresh=False, room=store.R
     report(f"{name}: {about['calls']} calls, {len(crashes)} crashes, {answers.boots} boots, "
            f"{time.monotonic() - began:.0f} s")
     return about
+
+
+def record_programs(name, report=print, room=store.ROOM):
+    """Only what discovery and programs say, beside calls that are recorded already."""
+    began = time.monotonic()
+    unpacked = kernels.Unpacked(kernels.find(name)).prepare()
+    recording = store.Recording(name, room)
+    if not recording.exists() or recording.about()["packages"] != unpacked.package_versions():
+        raise kernels.OracleError(f"{name}: its calls are not recorded with this package; record "
+                                  "it whole first")
+    files = machine.record(name, True, report)
+    for file, text in files.items():
+        (recording.folder / file).write_text(text)
+    report(f"{name}: {len(files)} files, {time.monotonic() - began:.0f} s")

@@ -98,6 +98,15 @@ def test_counters_in_sysfs_are_compared_without_their_values():
                                 "sysfs:/s folder": ""}
 
 
+def test_devinfo_is_compared_label_by_label():
+    text = dumps.section("== deb-1 ibv_devices\nx: 1\n== deb-1 ibv_devinfo -v\nhca_id:\trxe0\n"
+                         "\tGID[  0]:\t\tfe80::1, RoCE v2\n\tGID[  0]:\tb\nstatus 0\n== deb-1 y\nz: 1\n",
+                         "deb-1 ibv_devinfo -v")
+    assert dumps.devinfo("deb-1", text) == {
+        "program:deb-1 hca_id": "rxe0", "program:deb-1 GID[_0]": "fe80::1, RoCE v2",
+        "program:deb-1 GID[_0]~2": "b", "program:deb-1 status_0": ""}
+
+
 @pytest.mark.parametrize("call,front,kind", [
     ("write.create_cq.field:cqe=0", "write", "field"),
     ("invoke.all.no_context:alloc_pd", "invoke", "no_context"),

@@ -70,19 +70,30 @@ void ReleaseIfOwned(std::unique_ptr<Description> last) {
   if (last != nullptr && last->owner == sys::GetPid()) last->file->Release();
 }
 
+// The process whose memory this is. A child of vfork has the memory of its parent and descriptors
+// of its own: what it does to those must not be noted here.
+int g_process;
+
 void BeforeFork() { TheTable().mutex.lock(); }
-void AfterFork() { TheTable().mutex.unlock(); }
+void AfterForkInParent() { TheTable().mutex.unlock(); }
+void AfterForkInChild() {
+  TheTable().mutex.unlock();
+  g_process = sys::GetPid();
+}
+
+bool InOthersMemory() { return g_process != 0 && sys::GetPid() != g_process; }
 
 }  // namespace
 
 void SetUpDescriptors() {
   if (g_table.load() != nullptr) return;
   g_table.store(new (g_table_storage) Table, std::memory_order_release);
-  __register_atfork(BeforeFork, AfterFork, AfterFork, &__dso_handle);
+  g_process = sys::GetPid();
+  __register_atfork(BeforeFork, AfterForkInParent, AfterForkInChild, &__dso_handle);
 }
 
 void Duplicated(int from, int to) {
-  if (from == to) return;
+  if (from == to || InOthersMemory()) return;
   if (BitsOf(to) != 0) Closed(to);
   const uint8_t bits = BitsOf(from);
   if (bits == 0) return;
@@ -100,7 +111,7 @@ void Duplicated(int from, int to) {
 
 void Closed(int fd) {
   const uint8_t bits = BitsOf(fd);
-  if (bits == 0) return;
+  if (bits == 0 || InOthersMemory()) return;
   if (bits & kFake) {
     FdTable::Remove(fd);
   } else {

@@ -21,7 +21,8 @@ namespace vabi::libc {
 namespace {
 
 // The environment by which a child becomes part of the world.
-constexpr const char* kKept[] = {"LD_PRELOAD", "VERBS_ABI_WORLD", "VERBS_ABI_REDIRECT",
+constexpr const char* kKept[] = {"LD_PRELOAD",       "LD_LIBRARY_PATH",
+                                 "VERBS_ABI_WORLD",  "VERBS_ABI_REDIRECT",
                                  "VERBS_ABI_LOADER", "VERBS_ABI_LIBRARY_PATH"};
 constexpr size_t kKeptCount = sizeof kKept / sizeof kKept[0];
 
@@ -51,8 +52,36 @@ const char* ShimPath() {
   }
   return path;
 }
-// Asked once while it is safe.
-__attribute__((constructor)) void RememberShimPath() { ShimPath(); }
+
+// The values of kKept at the start: a program may clear its environment before it starts another
+// (env -i).
+const char* g_kept_values[kKeptCount];
+
+// Once, before the program runs.
+__attribute__((constructor)) void Remember() {
+  ShimPath();
+  for (size_t k = 0; k < kKeptCount; ++k) {
+    const char* value = std::getenv(kKept[k]);
+    if (value == nullptr) continue;
+    const size_t size = std::strlen(kKept[k]) + 1 + std::strlen(value) + 1;
+    char* entry = static_cast<char*>(std::malloc(size));
+    if (entry == nullptr) continue;
+    std::snprintf(entry, size, "%s=%s", kKept[k], value);
+    g_kept_values[k] = entry + std::strlen(kKept[k]) + 1;
+  }
+}
+
+// The value of kKept[k] for a child; what stands before it is its name and '='. May be null.
+const char* KeptValue(size_t k) {
+  const char* value = std::getenv(kKept[k]);
+  return value != nullptr ? value : g_kept_values[k];
+}
+const char* KeptValue(const char* name) {
+  for (size_t k = 0; k < kKeptCount; ++k) {
+    if (std::strcmp(kKept[k], name) == 0) return KeptValue(k);
+  }
+  return nullptr;
+}
 
 // What one exec is turned into; the arrays live on the caller's stack.
 struct Plan {
@@ -67,7 +96,7 @@ void KeepWorld(char* const envp[], char** into, char* preload, size_t room) {
   size_t count = 0;
   for (size_t i = 0; envp != nullptr && envp[i] != nullptr; ++i) into[count++] = envp[i];
   for (size_t k = 0; k < kKeptCount; ++k) {
-    const char* value = std::getenv(kKept[k]);
+    const char* value = KeptValue(k);
     if (k == 0) {
       // LD_PRELOAD must name the shim; a list that the program gave stays behind it.
       const char* given = Find(envp, kKept[0]);
@@ -98,7 +127,7 @@ size_t PreloadRoom(char* const envp[]) {
 constexpr size_t kLoaderWords = 8;
 
 void ThroughLoader(const char* loader, const char* program, char* const argv[], char** into) {
-  const char* dirs = std::getenv("VERBS_ABI_LIBRARY_PATH");
+  const char* dirs = KeptValue("VERBS_ABI_LIBRARY_PATH");
   size_t count = 0;
   auto word = [&](const char* text) { into[count++] = const_cast<char*>(text); };
   word(loader);
@@ -155,7 +184,7 @@ int WithPlan(const char* path, char* const argv[], char* const envp[], Starter s
   Plan plan{path, argv, kept};
 
   char detail[256];
-  const char* loader = std::getenv("VERBS_ABI_LOADER");
+  const char* loader = KeptValue("VERBS_ABI_LOADER");
   Interceptable verdict = Judge(path, detail, sizeof detail);
   char line[256];
   char** words = static_cast<char**>(alloca((Count(argv) + kLoaderWords + 4) * sizeof(char*)));

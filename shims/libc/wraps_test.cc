@@ -360,6 +360,24 @@ TEST(Processes, AChildHasTheFilesOfItsParent) {
   close(fd);
 }
 
+// Python's subprocess closes everything between vfork and exec.
+TEST(Processes, AChildInTheParentsMemoryClosesOnlyItsOwnDescriptors) {
+  const int fd = open(kNode, O_RDWR);
+  const int null = open("/dev/null", O_RDWR);
+  const pid_t child = vfork();
+  if (child == 0) {
+    close(fd);
+    dup2(fd + 1, null);
+    close_range(3, 1000, 0);
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+  EXPECT_TRUE(IsDevice(fd));
+  EXPECT_FALSE(IsDevice(null));
+  close(fd);
+  close(null);
+}
+
 // uverbs compares credentials by identity: core/uverbs_main.c:ib_safe_file_access.
 TEST(Processes, NewCredentialsMayNotWriteToOldFiles) {
   const int fd = open(kNode, O_RDWR);
@@ -377,6 +395,13 @@ TEST(Processes, ProgramsStartedWithoutEnvironmentStayInTheWorld) {
   EXPECT_EQ(RunProgram(cat, {}).output, "mlx5_0\n");
   EXPECT_EQ(RunProgram(cat, {"LD_PRELOAD=" VABI_SHIM}).output, "mlx5_0\n");
   EXPECT_EQ(RunProgram({"/bin/sh", "-c", "exec cat " + cat[1]}, {"PATH=/bin"}).output, "mlx5_0\n");
+}
+
+TEST(Processes, ProgramsThatClearTheirEnvironmentStayInTheWorld) {
+  const Ran ran =
+      RunProgram({"/usr/bin/env", "-i", "/bin/cat", "/sys/class/infiniband_verbs/uverbs0/ibdev"},
+                 Environment({}));
+  EXPECT_EQ(ran.output, "mlx5_0\n");
 }
 
 TEST(Processes, SpawnedProgramsStayInTheWorld) {

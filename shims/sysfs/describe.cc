@@ -155,8 +155,13 @@ void DescribeDev(const WorldImage& image, Tree* tree) {
 }
 
 std::vector<std::string> RedirectedPrefixes(const WorldImage& image) {
-  std::vector<std::string> prefixes = {"/sys/class/infiniband", "/sys/class/infiniband_verbs",
-                                       "/sys/class/infiniband_mad", "/dev/infiniband", "/dev/char"};
+  std::vector<std::string> prefixes = {"/sys/class/infiniband",
+                                       "/sys/class/infiniband_verbs",
+                                       "/sys/class/infiniband_mad",
+                                       "/sys/class/infiniband_cm",
+                                       "/sys/class/misc/rdma_cm",
+                                       "/dev/infiniband",
+                                       "/dev/char"};
   for (uint32_t i = 0; i < image.device_count; ++i) {
     const DeviceImage& device = image.device[i];
     if (device.pci_address[0] == '\0') {

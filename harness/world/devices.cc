@@ -92,6 +92,18 @@ void FillPort(const json& provider, const std::string& link, uint32_t number, De
   if (!infiniband) SetText(port.ndev, provider.value("ndev", "eth" + std::to_string(number)));
 }
 
+// Where the device sits: its own "pci", or for a software device the card of the network interface under it, in
+// kernels whose knob says that this is its parent ("parent_pci": {"knob": "rxe.parent", …}).
+json PciOf(const json& provider, const WorldImage& image) {
+  if (provider.contains("pci")) return provider["pci"];
+  if (!provider.contains("parent_pci")) return nullptr;
+  const json& parent = provider["parent_pci"];
+  for (size_t i = 0; i < KnobRows().size(); ++i) {
+    if (parent.value("knob", "") == KnobRows()[i].name && image.knob[i] != 0) return parent;
+  }
+  return nullptr;
+}
+
 Result<DriverId> FindDriver(const std::string& name) {
   for (size_t i = 0; i < DriverRows().size(); ++i) {
     if (DriverRows()[i].name == name) return static_cast<DriverId>(i);
@@ -155,8 +167,8 @@ Result<bool> AddDevice(const fs::path& root, const DeviceSpec& spec, WorldImage*
     SetText(device.board_id, provider.value("board_id", ""));
     SetText(device.node_desc, provider.value("node_desc", ""));
     device.hw_ver = static_cast<uint32_t>(Number(provider, "hw_ver", 0));
-    if (provider.contains("pci")) {
-      const json& pci = provider["pci"];
+    const json pci = PciOf(provider, *image);
+    if (!pci.is_null()) {
       device.vendor_id = static_cast<uint32_t>(Number(pci, "vendor", 0));
       device.vendor_part_id = static_cast<uint32_t>(Number(pci, "device", 0));
       std::snprintf(device.pci_address, sizeof device.pci_address, "0000:%02x:00.0",

@@ -77,6 +77,11 @@ void TryXrcd(Pair* pair) {
 }
 
 void TryWq(Pair* pair) {
+  ibv_device_attr_ex attr = {};
+  if (ibv_query_device_ex(pair->context, nullptr, &attr) != 0 || attr.max_wq_type_rq == 0) {
+    May("wq", false, 0, "the device has none");
+    return;
+  }
   ibv_wq_init_attr init = {};
   init.wq_type = IBV_WQT_RQ;
   init.max_wr = 8;
@@ -111,14 +116,6 @@ void TryDm(Pair* pair) {
   Must("free_dm", result == 0, result);
 }
 
-void TryCounters(Pair* pair) {
-  ibv_counters_init_attr init = {};
-  ibv_counters* counters = ibv_create_counters(pair->context, &init);
-  if (!May("counters", counters != nullptr, errno)) return;
-  const int result = ibv_destroy_counters(counters);
-  Must("destroy_counters", result == 0, result);
-}
-
 void TryReregister(Pair* pair) {
   static char bytes[8192];
   ibv_mr* mr = ibv_reg_mr(pair->pd, bytes, 4096, IBV_ACCESS_LOCAL_WRITE);
@@ -140,7 +137,6 @@ void TryExtras(Pair* pair) {
   TryXrcd(pair);
   TryWq(pair);
   TryDm(pair);
-  TryCounters(pair);
   TryReregister(pair);
 }
 

@@ -18,7 +18,8 @@ from verbs_abi.cells import features, trace
 DATA_STEPS = ("data:send", "data:write", "data:read", "data:wrap", "data:channel")
 
 # What libibverbs and the providers print when they refuse a device or an ABI.
-MESSAGE = re.compile(r"^(libibverbs: .*|[a-z0-9_]+: .*(?:ABI|version|unsupported).*)$", re.M | re.I)
+MESSAGE = re.compile(r"^(libibverbs: .*|[a-z0-9_]+: .*(?:ABI|version|unsupported).*|No IB devices found.*"
+                     r"|Failed to .*)$", re.M | re.I)
 
 
 @dataclasses.dataclass
@@ -148,4 +149,6 @@ def _judge_steps(result, steps, ended, records, wants_data):
         result.outcome, result.by = "refused", "libibverbs"
     elif first["step"] in ("find_device", "device_list", "open_device") and not others:
         result.outcome, result.by = "refused", "libibverbs"
+    elif first["step"] in ("port_active", "query_gid") and not others:
+        result.outcome, result.by = "refused", "program"
     return result

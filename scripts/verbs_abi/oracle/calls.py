@@ -30,18 +30,23 @@ class Blob:
 
     @staticmethod
     def of(value, width=None):
-        if isinstance(value, Blob):
+        """Of a number, "$symbol", "&object", bytes or a Blob; width where the value has none."""
+        kind = type(value)
+        if kind is int:
+            return Blob((value & ((1 << 8 * width) - 1)).to_bytes(width, "little"))
+        if kind is Blob:
             return value
-        if isinstance(value, bytes):
+        if kind is bytes:
             return Blob(value)
-        if isinstance(value, str) and value.startswith("$"):
+        if value[0] == "$":
             return Blob(bytes(width), ((0, width, f"{value}:{width}"),))
-        if isinstance(value, str) and value.startswith("&"):
-            return Blob(bytes(8), ((0, 8, value),))
-        return Blob((value & ((1 << 8 * width) - 1)).to_bytes(width, "little"))
+        return Blob(bytes(8), ((0, 8, value),))
 
     def __add__(self, other):
-        other = Blob.of(other)
+        if type(other) is not Blob:
+            other = Blob.of(other)
+        if not other.holes:
+            return Blob(self.data + other.data, self.holes)
         size = len(self.data)
         return Blob(self.data + other.data,
                     self.holes + tuple((offset + size, width, text)
@@ -59,6 +64,8 @@ class Blob:
         """A blob with `value` at `offset`."""
         new = Blob.of(value, width)
         width = len(new.data)
+        if not self.holes and not new.holes:
+            return Blob(self.data[:offset] + new.data + self.data[offset + width:])
         kept = [hole for hole in self.holes
                 if hole[0] + hole[1] <= offset or hole[0] >= offset + width]
         kept += [(offset + at, size, text) for at, size, text in new.holes]
@@ -119,7 +126,7 @@ class Case:
         self.name = name
         self.lines = []
         self.count = 0
-        self.taken = set()
+        self.taken = {}
 
     def mem(self, name, blob, place="plain"):
         line = f"mem {name} {Blob.of(blob).text()}"
@@ -128,18 +135,20 @@ class Case:
     def set(self, name, blob):
         self.lines.append(f"set {name} {Blob.of(blob).text()}")
 
+    def _unique(self, base):
+        number = self.taken[base] = self.taken.get(base, 0) + 1
+        self.count += 1
+        return base if number == 1 else f"{base}~{number}"
+
+    def repeat(self, words):
+        """A set-up call whose words after the id are known."""
+        self.lines.append(f"call {self._unique('setup')} {words}")
+
     def call(self, ident, op, *arguments, caps=(), masks=()):
         """ident "" numbers set-up calls by themselves."""
-        base = ident or "setup"
-        unique, number = base, 1
-        while unique in self.taken:
-            number += 1
-            unique = f"{base}~{number}"
-        self.taken.add(unique)
-        words = ["call", unique, op, *map(str, arguments)]
+        words = ["call", self._unique(ident or "setup"), op, *map(str, arguments)]
         words += [f"cap={cap}" for cap in caps] + [f"mask={mask}" for mask in masks]
         self.lines.append(" ".join(words))
-        self.count += 1
 
     def text(self):
         return "\n".join([f"case {self.name}", *self.lines]) + "\n"

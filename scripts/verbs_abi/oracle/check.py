@@ -160,15 +160,32 @@ def show(result, details, out=print):
         for name, (same, count) in sorted(rows.items()):
             mark = "" if same == count else f"   {count - same} differ"
             out(f"  {group:10} {name:18} {same:6} / {count:<6} {100 * same / count:6.2f} %{mark}")
-    shown = result.disagreements if details is None else result.disagreements[:details]
-    for item in shown:
-        out(f"  {item.call}\n    real  {item.real}\n    fake  {item.fake}" +
-            (f"\n    meant {item.reason}" if item.reason else ""))
-    if len(shown) < len(result.disagreements):
-        left = result.disagreements[len(shown):]
-        groups = collections.Counter(item.call.split(":", 1)[0] for item in left)
-        out(f"  … and {len(left)} more (--all shows them): " + ", ".join(
-            f"{case} {count}" for case, count in groups.most_common(12)))
+    if details is None:
+        for item in result.disagreements:
+            _show_one(item, out)
+        return
+    kinds = grouped(result.disagreements)
+    for (case, real, fake), items in kinds[:details]:
+        out(f"  {len(items)} × {case}: real {real}, fake {fake}; for example")
+        _show_one(items[0], out)
+    if len(kinds) > details:
+        left = sum(len(items) for _, items in kinds[details:])
+        out(f"  … and {left} more of {len(kinds) - details} kinds (--all shows every one)")
+
+
+def _show_one(item, out):
+    out(f"    {item.call}\n      real  {item.real}\n      fake  {item.fake}" +
+        (f"\n      meant {item.reason}" if item.reason else ""))
+
+
+def grouped(disagreements):
+    """Disagreements of one kind together, the most frequent first: [((case, real, fake), items)],
+    real and fake being return value and errno."""
+    kinds = collections.defaultdict(list)
+    for item in disagreements:
+        heads = (" ".join(answer.split(" ")[:2]) for answer in (item.real, item.fake))
+        kinds[(item.call.split(":", 1)[0], *heads)].append(item)
+    return sorted(kinds.items(), key=lambda pair: -len(pair[1]))
 
 
 def as_json(results):

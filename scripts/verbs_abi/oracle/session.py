@@ -11,6 +11,9 @@ UHW_IN, UHW_OUT = 0x1000, 0x1001
 MANDATORY = 1  # UVERBS_ATTR_F_MANDATORY
 
 
+_SET_UP_LINES = {}  # (kernel, file, command): lines before the call, the call without its id
+
+
 @dataclasses.dataclass
 class Attr:
     """One attribute of an ioctl. data: Blob or number that fits the 8 bytes."""
@@ -158,7 +161,24 @@ class Session:
 
     def write(self, ident, command, shape=None, gives=None):
         """Sends by write(). Symbols are captured for set-up calls and where `gives` is given."""
-        shape = shape or Shape()
+        if shape is None and not ident and gives is None:
+            self._set_up(command)
+            return
+        self._write(ident, command, shape or Shape(), gives)
+
+    def _set_up(self, command):
+        """The same few set-up calls are made thousands of times: their lines are kept."""
+        key = (self.facts.name, self.fd, command.label)
+        if key not in _SET_UP_LINES:
+            scratch = Session(self.facts, calls.Case("scratch"), self.fd)
+            scratch._write("", command, Shape(), None)
+            *memory, call = scratch.case.lines
+            _SET_UP_LINES[key] = memory, call.split(" ", 2)[2]
+        memory, call = _SET_UP_LINES[key]
+        self.case.lines += memory
+        self.case.repeat(call)
+
+    def _write(self, ident, command, shape, gives):
         core, driver = self._reply_sizes(command)
         core += shape.core_out
         total = max(core + driver + shape.extra_out, 0)

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from verbs_abi.oracle import agreement, dumps, kernels, store
+from verbs_abi.oracle import agreement, check, dumps, kernels, store
 
 ANSWERS = {"write.a.length:setup": "fd 0", "write.a.length:exact": "16 0 r+0=00",
            "write.a.length:setup~2": "-1 EBUSY", "write.a.length:in+4.x": "-1 EINVAL",
@@ -96,6 +96,14 @@ def test_counters_in_sysfs_are_compared_without_their_values():
     assert dumps.tree(text) == {"sysfs:/s/rxe0/fw_ver file": '0444 "\\n"',
                                 "sysfs:/s/ports/1/hw_counters/sent file": "0444",
                                 "sysfs:/s folder": ""}
+
+
+def test_disagreements_of_one_kind_are_told_once():
+    rows = [agreement.Disagreement(f"a.b:{number}", "-1 EINVAL", f"16 0 r+0=0{number}")
+            for number in range(3)] + [agreement.Disagreement("a.b:x", "0 0", "-1 EINVAL")]
+    kinds = check.grouped(rows)
+    assert [(kind, len(items)) for kind, items in kinds] == [
+        (("a.b", "-1 EINVAL", "16 0"), 3), (("a.b", "0 0", "-1 EINVAL"), 1)]
 
 
 def test_devinfo_is_compared_label_by_label():

@@ -46,6 +46,69 @@ MATCHER_P3(FailedWith, wr_id, status, qp, std::string("has status ") + ibv_wc_st
   return arg.wr_id == static_cast<uint64_t>(wr_id) && arg.status == status && arg.qp_num == qp;
 }
 
+const std::vector<std::string> kRxeAnswers = {"linux-5.14", "linux-6.*", "debian-[67].*"};
+const std::vector<std::string> kRxeIsSilent = {"linux-4.*", "linux-5.[0-9]", "linux-5.10", "debian-5.10*"};
+
+void UseAWrongKey(ibv_wc_status status) {
+  RcPair pair;
+  ASSERT_THAT(pair.left.PostSend(WorkAt(IBV_WR_RDMA_WRITE, 6, pair.right.Address(0), pair.right.mr->rkey ^ 0x5500),
+                                 {pair.left.At(0, 16)}),
+              Succeeds());
+  EXPECT_THAT(pair.left.Poll(1), ElementsAre(FailedWith(6, status, pair.left.number())));
+  EXPECT_EQ(pair.left.State(), IBV_QPS_ERR);
+  EXPECT_TRUE(pair.right.OnlyTouched(0, 0));
+}
+
+void WriteBehindTheRegion(ibv_wc_status status) {
+  RcPair pair;
+  ASSERT_THAT(pair.left.PostSend(WorkAt(IBV_WR_RDMA_WRITE, 7, pair.right.Address(RcPair::kBytes - 8),
+                                        pair.right.mr->rkey),
+                                 {pair.left.At(0, 16)}),
+              Succeeds());
+  EXPECT_THAT(pair.left.Poll(1), ElementsAre(FailedWith(7, status, pair.left.number())));
+  EXPECT_EQ(pair.left.State(), IBV_QPS_ERR);
+}
+
+void ReadWithoutPermission(ibv_wc_status status) {
+  RcPair pair({.access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE});
+  // The queue pair may be read from, the region may not.
+  ibv_qp_attr attr = {};
+  attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+  ASSERT_THAT(FromVerb(ibv_modify_qp(pair.right.qp.get(), &attr, IBV_QP_ACCESS_FLAGS)), Succeeds());
+  ASSERT_THAT(pair.left.PostSend(WorkAt(IBV_WR_RDMA_READ, 8, pair.right.Address(0), pair.right.mr->rkey),
+                                 {pair.left.At(0, 16)}),
+              Succeeds());
+  EXPECT_THAT(pair.left.Poll(1), ElementsAre(FailedWith(8, status, pair.left.number())));
+  EXPECT_TRUE(pair.left.OnlyTouched(0, 0));
+  EXPECT_EQ(pair.left.State(), IBV_QPS_ERR);
+}
+
+void UseAWrongLocalKey(ibv_wc_status status) {
+  RcPair pair;
+  ibv_sge sge = pair.left.At(0, 16);
+  sge.lkey ^= 0x5500;
+  ASSERT_THAT(pair.left.PostSend(WorkAt(IBV_WR_RDMA_WRITE, 10, pair.right.Address(0), pair.right.mr->rkey), {sge}),
+              Succeeds());
+  EXPECT_THAT(pair.left.Poll(1), ElementsAre(FailedWith(10, status, pair.left.number())));
+  EXPECT_EQ(pair.left.State(), IBV_QPS_ERR);
+  EXPECT_TRUE(pair.right.OnlyTouched(0, 0));
+}
+
+// A refused request, a receive that waits, and a request that is posted too late.
+void FailAndPostOn() {
+  RcPair pair;
+  ASSERT_THAT(pair.left.PostReceive(90, {pair.left.At(0, 16)}), Succeeds());
+  ASSERT_THAT(pair.left.PostSend(WorkAt(IBV_WR_RDMA_WRITE, 1, pair.right.Address(0), pair.right.mr->rkey ^ 0x5500),
+                                 {pair.left.At(0, 16)}),
+              Succeeds());
+  EXPECT_THAT(pair.left.Poll(2), ::testing::UnorderedElementsAre(
+                                     FailedWith(1, IBV_WC_REM_ACCESS_ERR, pair.left.number()),
+                                     FailedWith(90, IBV_WC_WR_FLUSH_ERR, pair.left.number())));
+  ASSERT_EQ(pair.left.State(), IBV_QPS_ERR);
+  ASSERT_THAT(pair.left.PostSend(Work(IBV_WR_SEND, 2), {pair.left.At(0, 16)}), Succeeds());
+  EXPECT_THAT(pair.left.Poll(1), ElementsAre(FailedWith(2, IBV_WC_WR_FLUSH_ERR, pair.left.number())));
+}
+
 constexpr uint32_t kLengths[] = {1, 7, 63, 64, 65, 255, 256, 1024, 1500, 4096, 4097, 8192};
 
 }  // namespace
@@ -162,7 +225,7 @@ ABI_TEST(DataPath, ReadFetchesAndTellsItsLength, Needs{.queue_pairs = true}) {
   EXPECT_THAT(pair.right.Drain(), IsEmpty());
 }
 
-ABI_TEST(DataPath, FetchAndAddAnswersWithTheOldValue, Needs{.queue_pairs = true}) {
+ABI_TEST(DataPath, FetchAndAddAnswersWithTheOldValue, Needs{.queue_pairs = true, .atomics = true}) {
   RcPair pair;
   const uint64_t before = 0x0123456789abcdef, add = 0x1111111111111111;
   std::memcpy(pair.right.bytes.get() + 256, &before, sizeof before);
@@ -183,7 +246,7 @@ ABI_TEST(DataPath, FetchAndAddAnswersWithTheOldValue, Needs{.queue_pairs = true}
   EXPECT_TRUE(pair.left.OnlyTouched(64, 8));
 }
 
-ABI_TEST(DataPath, CompareAndSwapSwapsOnlyEqualValues, Needs{.queue_pairs = true}) {
+ABI_TEST(DataPath, CompareAndSwapSwapsOnlyEqualValues, Needs{.queue_pairs = true, .atomics = true}) {
   RcPair pair;
   const uint64_t before = 0xfedcba9876543210, swap = 0x5a5a5a5a5a5a5a5a;
   for (const bool equal : {false, true}) {
@@ -201,6 +264,17 @@ ABI_TEST(DataPath, CompareAndSwapSwapsOnlyEqualValues, Needs{.queue_pairs = true
     EXPECT_EQ(fetched, before);
     EXPECT_EQ(after, equal ? swap : before);
   }
+}
+
+// providers/mlx5/qp.c:_mlx5_post_send, verbs.c:create_qp: QUERY_DEVICE's atomic_cap decides.
+ABI_TEST(DataPath, WithoutAtomicCapMlx5PostsNoAtomic,
+         Needs{.provider = "mlx5", .knobs = {{"mlx5.atomic_cap", 0, 0}}, .queue_pairs = true}) {
+  RcPair pair;
+  ibv_send_wr wr = Work(IBV_WR_ATOMIC_FETCH_AND_ADD, 1);
+  wr.wr.atomic.remote_addr = pair.right.Address(0);
+  wr.wr.atomic.rkey = pair.right.mr->rkey;
+  EXPECT_THAT(pair.left.PostSend(wr, {pair.left.At(0, 8)}), FailsWith(EOPNOTSUPP));
+  EXPECT_EQ(pair.left.State(), IBV_QPS_RTS);
 }
 
 // ibv_post_send(3): without IBV_SEND_SIGNALED there is no completion, and the next signalled one also says that all
@@ -353,39 +427,38 @@ ABI_TEST(DataPath, ALateReceiveStillGetsTheMessage, Needs{.queue_pairs = true}) 
   EXPECT_EQ(pair.right.FirstWrong(0, 200, 50), std::nullopt);
 }
 
-// A remote key that is none: the responder's NAK, and nothing is written.
-ABI_TEST(DataPath, AWrongRemoteKeyIsARemoteAccessError, Needs{.queue_pairs = true}) {
-  RcPair pair;
-  ASSERT_THAT(pair.left.PostSend(WorkAt(IBV_WR_RDMA_WRITE, 6, pair.right.Address(0), pair.right.mr->rkey ^ 0x5500),
-                                 {pair.left.At(0, 16)}),
-              Succeeds());
-  EXPECT_THAT(pair.left.Poll(1), ElementsAre(FailedWith(6, IBV_WC_REM_ACCESS_ERR, pair.left.number())));
-  EXPECT_EQ(pair.left.State(), IBV_QPS_ERR);
-  EXPECT_TRUE(pair.right.OnlyTouched(0, 0));
+// A remote key that is none, bytes behind the region, a region that may not be read: the responder refuses. rxe
+// answers a refused request since 5.14 (rxe_resp.c:do_complete; 5.10 answered only what had taken a receive): before,
+// the requester tries in vain and gives up.
+ABI_TEST(DataPath, AWrongRemoteKeyIsARemoteAccessErrorOfMlx5, Needs{.provider = "mlx5", .queue_pairs = true}) {
+  UseAWrongKey(IBV_WC_REM_ACCESS_ERR);
+}
+ABI_TEST(DataPath, AWrongRemoteKeyIsARemoteAccessErrorOfRxe, Needs{.provider = "rxe", .kernels = kRxeAnswers}) {
+  UseAWrongKey(IBV_WC_REM_ACCESS_ERR);
+}
+ABI_TEST(DataPath, AWrongRemoteKeyIsNotAnsweredByOldRxe, Needs{.provider = "rxe", .kernels = kRxeIsSilent}) {
+  UseAWrongKey(IBV_WC_RETRY_EXC_ERR);
 }
 
-ABI_TEST(DataPath, WritingBehindTheRegionIsARemoteAccessError, Needs{.queue_pairs = true}) {
-  RcPair pair;
-  ASSERT_THAT(pair.left.PostSend(WorkAt(IBV_WR_RDMA_WRITE, 7, pair.right.Address(RcPair::kBytes - 8),
-                                        pair.right.mr->rkey),
-                                 {pair.left.At(0, 16)}),
-              Succeeds());
-  EXPECT_THAT(pair.left.Poll(1), ElementsAre(FailedWith(7, IBV_WC_REM_ACCESS_ERR, pair.left.number())));
-  EXPECT_EQ(pair.left.State(), IBV_QPS_ERR);
+ABI_TEST(DataPath, WritingBehindTheRegionIsARemoteAccessErrorOfMlx5, Needs{.provider = "mlx5", .queue_pairs = true}) {
+  WriteBehindTheRegion(IBV_WC_REM_ACCESS_ERR);
+}
+ABI_TEST(DataPath, WritingBehindTheRegionIsARemoteAccessErrorOfRxe, Needs{.provider = "rxe", .kernels = kRxeAnswers}) {
+  WriteBehindTheRegion(IBV_WC_REM_ACCESS_ERR);
+}
+ABI_TEST(DataPath, WritingBehindTheRegionIsNotAnsweredByOldRxe, Needs{.provider = "rxe", .kernels = kRxeIsSilent}) {
+  WriteBehindTheRegion(IBV_WC_RETRY_EXC_ERR);
 }
 
-ABI_TEST(DataPath, ReadingWithoutPermissionIsARemoteAccessError, Needs{.queue_pairs = true}) {
-  RcPair pair({.access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE});
-  // The queue pair may be read from, the region may not.
-  ibv_qp_attr attr = {};
-  attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-  ASSERT_THAT(FromVerb(ibv_modify_qp(pair.right.qp.get(), &attr, IBV_QP_ACCESS_FLAGS)), Succeeds());
-  ASSERT_THAT(pair.left.PostSend(WorkAt(IBV_WR_RDMA_READ, 8, pair.right.Address(0), pair.right.mr->rkey),
-                                 {pair.left.At(0, 16)}),
-              Succeeds());
-  EXPECT_THAT(pair.left.Poll(1), ElementsAre(FailedWith(8, IBV_WC_REM_ACCESS_ERR, pair.left.number())));
-  EXPECT_TRUE(pair.left.OnlyTouched(0, 0));
-  EXPECT_EQ(pair.left.State(), IBV_QPS_ERR);
+ABI_TEST(DataPath, ReadingWithoutPermissionIsARemoteAccessErrorOfMlx5, Needs{.provider = "mlx5", .queue_pairs = true}) {
+  ReadWithoutPermission(IBV_WC_REM_ACCESS_ERR);
+}
+ABI_TEST(DataPath, ReadingWithoutPermissionIsARemoteAccessErrorOfRxe,
+         Needs{.provider = "rxe", .kernels = kRxeAnswers}) {
+  ReadWithoutPermission(IBV_WC_REM_ACCESS_ERR);
+}
+ABI_TEST(DataPath, ReadingWithoutPermissionIsNotAnsweredByOldRxe, Needs{.provider = "rxe", .kernels = kRxeIsSilent}) {
+  ReadWithoutPermission(IBV_WC_RETRY_EXC_ERR);
 }
 
 // providers/rxe/rxe.c:validate_send_wr.
@@ -400,7 +473,8 @@ ABI_TEST(DataPath, AnUnalignedAtomicIsRefusedByRxeItself, Needs{.provider = "rxe
 }
 
 // IBTA: the responder refuses an atomic on an address that is no multiple of 8 as an invalid request.
-ABI_TEST(DataPath, AnUnalignedAtomicIsAnInvalidRequestOfMlx5, Needs{.provider = "mlx5", .queue_pairs = true}) {
+ABI_TEST(DataPath, AnUnalignedAtomicIsAnInvalidRequestOfMlx5,
+         Needs{.provider = "mlx5", .queue_pairs = true, .atomics = true}) {
   RcPair pair;
   ibv_send_wr wr = Work(IBV_WR_ATOMIC_FETCH_AND_ADD, 9);
   wr.wr.atomic.remote_addr = pair.right.Address(4);
@@ -411,53 +485,33 @@ ABI_TEST(DataPath, AnUnalignedAtomicIsAnInvalidRequestOfMlx5, Needs{.provider = 
   EXPECT_TRUE(pair.right.OnlyTouched(0, 0));
 }
 
-// What is posted after an error, and what was behind it, is flushed, in order.
-ABI_TEST(DataPath, AfterAnErrorTheRestIsFlushed, Needs{.queue_pairs = true}) {
-  RcPair pair;
-  ASSERT_THAT(pair.left.PostReceive(90, {pair.left.At(0, 16)}), Succeeds());
-  ASSERT_THAT(pair.left.PostSend(WorkAt(IBV_WR_RDMA_WRITE, 1, pair.right.Address(0), pair.right.mr->rkey ^ 0x5500),
-                                 {pair.left.At(0, 16)}),
-              Succeeds());
-  EXPECT_THAT(pair.left.Poll(2), ::testing::UnorderedElementsAre(
-                                     FailedWith(1, IBV_WC_REM_ACCESS_ERR, pair.left.number()),
-                                     FailedWith(90, IBV_WC_WR_FLUSH_ERR, pair.left.number())));
-  ASSERT_EQ(pair.left.State(), IBV_QPS_ERR);
-  ASSERT_THAT(pair.left.PostSend(Work(IBV_WR_SEND, 2), {pair.left.At(0, 16)}), Succeeds());
-  EXPECT_THAT(pair.left.Poll(1), ElementsAre(FailedWith(2, IBV_WC_WR_FLUSH_ERR, pair.left.number())));
+// What is posted after an error, and what was behind it, is flushed. rxe flushes what comes later since 6.1
+// (rxe_req.c:rxe_requester; 5.17 left it in the queue).
+ABI_TEST(DataPath, AfterAnErrorTheRestIsFlushedByMlx5, Needs{.provider = "mlx5", .queue_pairs = true}) {
+  FailAndPostOn();
+}
+ABI_TEST(DataPath, AfterAnErrorTheRestIsFlushedByRxe,
+         Needs{.provider = "rxe", .kernels = {"linux-6.*", "debian-[67].*"}}) {
+  FailAndPostOn();
 }
 
 // mlx5: the NIC's own table (a protection error of its own side, CQE syndrome LOCAL_PROT_ERR).
 ABI_TEST(DataPath, AWrongLocalKeyIsALocalProtectionErrorOfMlx5, Needs{.provider = "mlx5", .queue_pairs = true}) {
-  RcPair pair;
-  ibv_sge sge = pair.left.At(0, 16);
-  sge.lkey ^= 0x5500;
-  ASSERT_THAT(pair.left.PostSend(WorkAt(IBV_WR_RDMA_WRITE, 10, pair.right.Address(0), pair.right.mr->rkey), {sge}),
-              Succeeds());
-  EXPECT_THAT(pair.left.Poll(1), ElementsAre(FailedWith(10, IBV_WC_LOC_PROT_ERR, pair.left.number())));
-  EXPECT_EQ(pair.left.State(), IBV_QPS_ERR);
-  EXPECT_TRUE(pair.right.OnlyTouched(0, 0));
+  UseAWrongLocalKey(IBV_WC_LOC_PROT_ERR);
 }
-
-// rxe: rxe_req.c, finish_packet fails: LOC_PROT_ERR up to 5.14, LOC_QP_OP_ERR where rxe_requester no longer tells
-// the reasons apart (6.1 on).
+// rxe: rxe_req.c:finish_packet and rxe_requester: LOC_PROT_ERR up to 5.14, LOC_QP_OP_ERR in 6.1; from 6.6 on the
+// queue pair is in error before rxe_comp.c:rxe_completer sees the request, which is flushed like any other.
 ABI_TEST(DataPath, AWrongLocalKeyIsALocalProtectionErrorOfOldRxe,
-         Needs{.provider = "rxe", .kernels = {"linux-4.*", "linux-5.*", "debian-5.10*"}, .queue_pairs = true}) {
-  RcPair pair;
-  ibv_sge sge = pair.left.At(0, 16);
-  sge.lkey ^= 0x5500;
-  ASSERT_THAT(pair.left.PostSend(WorkAt(IBV_WR_RDMA_WRITE, 10, pair.right.Address(0), pair.right.mr->rkey), {sge}),
-              Succeeds());
-  EXPECT_THAT(pair.left.Poll(1), ElementsAre(FailedWith(10, IBV_WC_LOC_PROT_ERR, pair.left.number())));
+         Needs{.provider = "rxe", .kernels = {"linux-4.*", "linux-5.*", "debian-5.10*"}}) {
+  UseAWrongLocalKey(IBV_WC_LOC_PROT_ERR);
 }
-
-ABI_TEST(DataPath, AWrongLocalKeyIsALocalOperationErrorOfRxe,
-         Needs{.provider = "rxe", .kernels = {"linux-6.*", "debian-[67].*"}, .queue_pairs = true}) {
-  RcPair pair;
-  ibv_sge sge = pair.left.At(0, 16);
-  sge.lkey ^= 0x5500;
-  ASSERT_THAT(pair.left.PostSend(WorkAt(IBV_WR_RDMA_WRITE, 10, pair.right.Address(0), pair.right.mr->rkey), {sge}),
-              Succeeds());
-  EXPECT_THAT(pair.left.Poll(1), ElementsAre(FailedWith(10, IBV_WC_LOC_QP_OP_ERR, pair.left.number())));
+ABI_TEST(DataPath, AWrongLocalKeyIsALocalOperationErrorOfRxe61,
+         Needs{.provider = "rxe", .kernels = {"linux-6.1", "debian-6.1.*"}}) {
+  UseAWrongLocalKey(IBV_WC_LOC_QP_OP_ERR);
+}
+ABI_TEST(DataPath, AWrongLocalKeyIsFlushedByNewRxe,
+         Needs{.provider = "rxe", .kernels = {"linux-6.[6-9]", "linux-6.1[0-9]", "debian-6.12*", "debian-7.*"}}) {
+  UseAWrongLocalKey(IBV_WC_WR_FLUSH_ERR);
 }
 
 // A message that is longer than its receive: the receiver's length error, the sender's invalid request.

@@ -55,11 +55,15 @@ std::ostream& operator<<(std::ostream& out, const Attempt& attempt) {
   return out << ": " << attempt.answer;
 }
 
-// The attempts that reached the driver: ones that the core refused for want of the method or of ioctl did not.
+// Not what the core refused for want of the method or of ioctl.
+bool ReachedTheDriver(const Command& command) {
+  return command.via != "ioctl" || (command.result != -ENOTTY && command.result != -EPROTONOSUPPORT);
+}
+
 std::vector<Attempt> Attempts() {
   std::vector<Attempt> attempts;
   for (const Command& command : trace().Of({"DEVICE.GET_CONTEXT", "GET_CONTEXT"})) {
-    if (command.via == "ioctl" && (command.result == -ENOTTY || command.result == -EPROTONOSUPPORT)) continue;
+    if (!ReachedTheDriver(command)) continue;
     attempts.push_back({command.uhw_in, command.flags, {command.failed() ? static_cast<int>(-command.result) : 0}});
   }
   return attempts;
@@ -196,7 +200,9 @@ ABI_TEST(RequestLength, Mlx5GoesOnWithAShorterRequestAfterOneFailure,
 ABI_TEST(RequestLength, Mlx5AlwaysHasRoomForItsWholeReply, Needs{.provider = "mlx5"}) {
   Context context = OpenOnlyDevice();
   for (const Command& command : trace().Of({"DEVICE.GET_CONTEXT", "GET_CONTEXT"})) {
-    EXPECT_EQ(command.uhw_out, kReply) << command;
+    if (ReachedTheDriver(command)) {
+      EXPECT_EQ(command.uhw_out, kReply) << command;
+    }
   }
 }
 

@@ -117,6 +117,7 @@ std::string Lacking(const Needs& needs, const Cell& cell) {
     if (cell.Rule(name).on) return "no rule " + name;
   }
   if (needs.queue_pairs && !HasQueuePairs(cell)) return "queue pairs";
+  if (needs.atomics && device.driver == "mlx5" && cell.Knob("mlx5.atomic_cap") == 0) return "atomics";
   for (const KnobNeed& knob : needs.knobs) {
     const long value = cell.Knob(knob.name);
     if (value < knob.at_least || value > knob.at_most) return "another " + knob.name;

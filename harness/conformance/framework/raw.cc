@@ -139,7 +139,8 @@ Error RawWriteExtended(int fd, RawRequest request, size_t core_reply, size_t dri
   header.in_words = static_cast<uint16_t>(request.core.size() / 8);
   header.out_words = static_cast<uint16_t>(core_reply / 8);
   ib_uverbs_ex_cmd_hdr extended = {};
-  extended.response = request.reply != nullptr ? Address(request.reply->data()) : 0;
+  // uverbs_main.c:verify_hdr: an address for no reply at all is EINVAL.
+  extended.response = core_reply + driver_reply > 0 ? Address(request.reply->data()) : 0;
   extended.provider_in_words = static_cast<uint16_t>(request.driver.size() / 8);
   extended.provider_out_words = static_cast<uint16_t>(driver_reply / 8);
   std::vector<uint8_t> bytes(sizeof header + sizeof extended);

@@ -155,8 +155,8 @@ void RcPair::Connect(Side* side, const Side& peer) {
                                   IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)));
   attr = {};
   attr.qp_state = IBV_QPS_RTS;
-  attr.timeout = 14;
-  attr.retry_cnt = 7;
+  attr.timeout = options_.timeout;
+  attr.retry_cnt = options_.retry;
   attr.rnr_retry = options_.rnr_retry;
   attr.sq_psn = 0x100;
   attr.max_rd_atomic = 4;

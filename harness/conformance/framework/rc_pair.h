@@ -26,6 +26,8 @@ struct PairOptions {
   int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                IBV_ACCESS_REMOTE_ATOMIC;  // of the regions and of the queue pairs (these have no local access)
   uint8_t rnr_retry = 7;    // 7: for ever
+  uint8_t retry = 3;        // of what nobody answers: this often, 4.096 us << timeout apart
+  uint8_t timeout = 10;
   bool with_channel = false;
   bool with_srq = false;    // the right side receives from a shared queue
 };

@@ -33,8 +33,10 @@ def _boot(options):
 
 def _record(options):
     for name in options.kernel or kernels.table():
-        if options.only_programs:
-            record.record_programs(name, lambda text: print(text, flush=True), _room(options))
+        beside = record.programs if options.only_programs else record.JOURNEYS.get(options.journey)
+        if beside:
+            record.record_beside(name, beside, lambda text: print(text, flush=True),
+                                 _room(options))
             continue
         record.record(name, options.seed, lambda text: print(text, flush=True),
                       not options.no_programs, options.afresh, _room(options))
@@ -66,6 +68,8 @@ def register(subparsers):
     one.add_argument("--room", metavar="DIR", help="store there instead of in matrix/oracle")
     one.add_argument("--afresh", action="store_true",
                      help="also make calls that took the same kernel package down before")
+    one.add_argument("--journey", choices=list(record.JOURNEYS),
+                     help="keep the calls' answers; make this journey on the kernel")
     one.add_argument("--only-programs", action="store_true",
                      help="keep the calls' answers; run the userlands' programs anew")
     one.add_argument("--no-programs", action="store_true",

@@ -5,6 +5,7 @@ import re
 import time
 
 from verbs_abi.oracle import generate
+from verbs_abi.oracle import journey
 from verbs_abi.oracle import kernels
 from verbs_abi.oracle import machine
 from verbs_abi.oracle import probing
@@ -30,8 +31,7 @@ def record(name, seed=0, report=print, programs=True, afresh=False, room=store.R
     known = {} if afresh else recording.lethal(digests, packages)
     answers = probing.run(name, text, report, lethal=known)
     files = machine.record(name, programs, report)
-    if not programs:
-        files.update(recording.programs(packages))
+    files = {**recording.programs(packages), **files}
     crashes = dict(known)
     for call, note in answers.notes.items():
         crashes[call] = {"case": digests[probing.case_of(call)], "console": crash_note(note)}
@@ -41,15 +41,23 @@ def record(name, seed=0, report=print, programs=True, afresh=False, room=store.R
     return about
 
 
-def record_programs(name, report=print, room=store.ROOM):
-    """Only what discovery and programs say, beside calls that are recorded already."""
+def record_beside(name, what, report=print, room=store.ROOM):
+    """Adds files to a recording of the same package. what: (kernel, report) -> {name: text}, for
+    example what discovery and programs say."""
     began = time.monotonic()
     unpacked = kernels.Unpacked(kernels.find(name)).prepare()
     recording = store.Recording(name, room)
     if not recording.exists() or recording.about()["packages"] != unpacked.package_versions():
         raise kernels.OracleError(f"{name}: its calls are not recorded with this package; record "
                                   "it whole first")
-    files = machine.record(name, True, report)
+    files = what(name, report)
     for file, text in files.items():
         (recording.folder / file).write_text(text)
-    report(f"{name}: {len(files)} files, {time.monotonic() - began:.0f} s")
+    report(f"{name}: {', '.join(files)}, {time.monotonic() - began:.0f} s")
+
+
+def programs(kernel, report):
+    return machine.record(kernel, True, report)
+
+
+JOURNEYS = {"nvmeof": journey.nvmeof}

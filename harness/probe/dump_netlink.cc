@@ -63,23 +63,33 @@ std::vector<Question> Questions(uint32_t device) {
       {"chardev.none", kGetChardev, one, {}},
       {"chardev.no_type", kGetChardev, one, {{kDevIndex, Number(device)}}},
       {"chardev.no_device", kGetChardev, one, {{kChardevType, Text("uverbs")}}},
-      {"chardev.absent_device", kGetChardev, one,
+      {"chardev.absent_device",
+       kGetChardev,
+       one,
        {{kChardevType, Text("uverbs")}, {kDevIndex, Number(77)}}},
-      {"chardev.by_name", kGetChardev, one,
+      {"chardev.by_name",
+       kGetChardev,
+       one,
        {{kChardevType, Text("uverbs")}, {kDevName, Text("rxe0")}}},
-      {"chardev.long_type", kGetChardev, one,
+      {"chardev.long_type",
+       kGetChardev,
+       one,
        {{kChardevType, std::string(40, 'x') + '\0'}, {kDevIndex, Number(device)}}},
-      {"chardev.unterminated", kGetChardev, one,
+      {"chardev.unterminated",
+       kGetChardev,
+       one,
        {{kChardevType, "uverbs"}, {kDevIndex, Number(device)}}},
       {"unknown.60", 60, one, {}},
       {"unknown.60_ack", 60, ack, {}},
       {"unknown.0", 0, one, {}},
   };
   for (const char* type : {"uverbs", "umad", "issm", "rdma_cm", "nothing", ""}) {
-    list.push_back({std::string("chardev.") + type, kGetChardev, one,
+    list.push_back({std::string("chardev.") + type,
+                    kGetChardev,
+                    one,
                     {{kChardevType, Text(type)}, {kDevIndex, Number(device)}}});
-    list.push_back({std::string("chardev.no_device_") + type, kGetChardev, one,
-                    {{kChardevType, Text(type)}}});
+    list.push_back(
+        {std::string("chardev.no_device_") + type, kGetChardev, one, {{kChardevType, Text(type)}}});
   }
   return list;
 }

@@ -108,8 +108,8 @@ void Dump(const std::string& path, int depth) {
   for (const std::string& name : names) numbered += IsNumber(name) ? 1 : 0;
   if (numbered > kNumberedFiles) std::printf("numbered %s %zu\n", path.c_str(), numbered);
   for (const std::string& name : names) {
-    if (numbered > kNumberedFiles && IsNumber(name) &&
-        std::stoul(name) >= kNumberedFiles && std::stoul(name) + 1 != numbered) {
+    if (numbered > kNumberedFiles && IsNumber(name) && std::stoul(name) >= kNumberedFiles &&
+        std::stoul(name) + 1 != numbered) {
       continue;
     }
     if (depth < 8) Dump(path + "/" + name, depth + 1);

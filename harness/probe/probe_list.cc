@@ -65,7 +65,8 @@ Part ParsePart(std::string_view text) {
                      byte == "0" ? '\0' : static_cast<char>(Byte(byte)));
   } else {
     if (text.size() % 2 != 0) throw std::runtime_error("half a byte");
-    for (size_t i = 0; i < text.size(); i += 2) part.text += static_cast<char>(Byte(text.substr(i, 2)));
+    for (size_t i = 0; i < text.size(); i += 2)
+      part.text += static_cast<char>(Byte(text.substr(i, 2)));
   }
   return part;
 }

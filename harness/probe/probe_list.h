@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The probe's call list: cases of calls, each call on memory objects that are described in the list.
+// The probe's call list: cases of calls, each call on memory objects that are described in the
+// list.
 //
 // One statement a line, words separated by one space:
-//   case NAME                    what follows runs in one child process, with nothing left from before
-//   mem NAME BLOB [PLACE]        a memory object (or new contents for it); PLACE is one of
+//   case NAME                    what follows runs in one child process, with nothing left from
+//   before mem NAME BLOB [PLACE]        a memory object (or new contents for it); PLACE is one of
 //                                  plain  followed by kSlack bytes that are watched too (default)
 //                                  edge   its last byte is the last one mapped
 //                                  ro     as plain, in memory that cannot be written
-//                                  quiet  as plain, changes are not told: a device writes it when it will
+//                                  quiet  as plain, changes are not told: a device writes it when
+//                                  it will
 //   set NAME BLOB                a number of up to 8 bytes, little-endian, as a symbol
 //   call ID OP ARGUMENT… [OPTION…]
 //
@@ -17,7 +19,8 @@
 //   $SYM:N      the symbol's value, N bytes, little-endian
 //
 // An ARGUMENT is a number (decimal, 0x…, or negative), $SYM, or &NAME[+N].
-// OP: open write read ioctl poll close dup mmap munmap fcntl fork-write fork-ioctl fork-close seteuid
+// OP: open write read ioctl poll close dup mmap munmap fcntl fork-write fork-ioctl fork-close
+// seteuid
 //     store MAPPING OFFSET OBJECT LENGTH, load MAPPING OFFSET OBJECT LENGTH,
 //     settle MAPPING OFFSET VALUE LIMIT-MS, pause-ms
 // OPTION:
@@ -39,7 +42,7 @@ inline constexpr unsigned char kUntouched = 0xa5;  // what reply memory holds be
 
 struct Part {
   enum class Kind { kBytes, kAddress, kSymbol } kind = Kind::kBytes;
-  std::string text;  // the bytes, or the name
+  std::string text;     // the bytes, or the name
   uint64_t number = 0;  // address offset, or symbol width
 };
 

@@ -20,7 +20,8 @@ std::string Problem(std::string_view text) {
 }
 
 TEST(ProbeList, ReadsCasesWithTheirStatementsInOrder) {
-  List list = Good("# a remark\ncase one\nmem q 0102,0*4,&r+8,$pd:4 edge\ncall a write $A &q+2 -1\ncase two\n");
+  List list = Good(
+      "# a remark\ncase one\nmem q 0102,0*4,&r+8,$pd:4 edge\ncall a write $A &q+2 -1\ncase two\n");
   ASSERT_EQ(list.cases.size(), 2u);
   EXPECT_EQ(list.cases[1].name, "two");
   ASSERT_EQ(list.cases[0].statements.size(), 2u);

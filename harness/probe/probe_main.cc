@@ -3,8 +3,8 @@
 //
 //   vabi-probe [--device NODE] [--skip FILE] [--from CASE] LIST ANSWERS
 //
-// --skip: a file of "CASE:ID" lines, calls that are answered "oops" without being made, because they
-// took the kernel down before. --from: begin with that case.
+// --skip: a file of "CASE:ID" lines, calls that are answered "oops" without being made, because
+// they took the kernel down before. --from: begin with that case.
 #include <cstdio>
 #include <cstring>
 #include <fstream>

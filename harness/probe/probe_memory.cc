@@ -127,7 +127,8 @@ std::string Memory::Changes(const std::vector<Mask>& masks) {
           ++same;
         }
       }
-      // Whole masked fields, so that a field whose first byte happens to be as before looks the same.
+      // Whole masked fields, so that a field whose first byte happens to be as before looks the
+      // same.
       for (const Mask& mask : masks) {
         if (mask.object != name) continue;
         if (mask.offset < end && mask.offset + mask.length > end) end = mask.offset + mask.length;

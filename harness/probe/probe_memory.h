@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Memory objects of a case, at addresses that the probe chooses, with what the kernel changed in them.
+// Memory objects of a case, at addresses that the probe chooses, with what the kernel changed in
+// them.
 #pragma once
 
 #include <cstdint>

@@ -70,8 +70,8 @@ Outcome InChild(const std::string& op, const Numbers& n, const Options& options)
     long value;
     int error;
   };
-  void* map = mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-                   0);
+  void* map =
+      mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (map == MAP_FAILED) return {-1, errno, nullptr, " probe=mmap"};
   auto* report = new (map) Report{-1, ECHILD};
   pid_t child = fork();
@@ -114,11 +114,17 @@ const Operation kOperations[] = {
        return Returned(open(o.device.c_str(), Fd(n[0])), "fd");
      }},
     {"write", 3,
-     [](const Numbers& n, const Options&) { return Returned(write(Fd(n[0]), Pointer(n[1]), n[2])); }},
+     [](const Numbers& n, const Options&) {
+       return Returned(write(Fd(n[0]), Pointer(n[1]), n[2]));
+     }},
     {"read", 3,
-     [](const Numbers& n, const Options&) { return Returned(read(Fd(n[0]), Pointer(n[1]), n[2])); }},
+     [](const Numbers& n, const Options&) {
+       return Returned(read(Fd(n[0]), Pointer(n[1]), n[2]));
+     }},
     {"ioctl", 3,
-     [](const Numbers& n, const Options&) { return Returned(ioctl(Fd(n[0]), n[1], Pointer(n[2]))); }},
+     [](const Numbers& n, const Options&) {
+       return Returned(ioctl(Fd(n[0]), n[1], Pointer(n[2])));
+     }},
     {"poll", 3, [](const Numbers& n, const Options&) { return Poll(n); }},
     {"close", 1, [](const Numbers& n, const Options&) { return Returned(close(Fd(n[0]))); }},
     {"dup", 1, [](const Numbers& n, const Options&) { return Returned(dup(Fd(n[0])), "fd"); }},
@@ -128,10 +134,9 @@ const Operation kOperations[] = {
     {"fcntl", 3,
      [](const Numbers& n, const Options&) { return Returned(fcntl(Fd(n[0]), Fd(n[1]), n[2])); }},
     {"seteuid", 1,
-     [](const Numbers& n, const Options&) {
-       return Returned(seteuid(static_cast<uid_t>(n[0])));
-     }},
-    // Mapped queues: bytes of an object to a mapping, and back into an object so that they are seen.
+     [](const Numbers& n, const Options&) { return Returned(seteuid(static_cast<uid_t>(n[0]))); }},
+    // Mapped queues: bytes of an object to a mapping, and back into an object so that they are
+    // seen.
     {"store", 4,
      [](const Numbers& n, const Options&) {
        std::memcpy(Pointer(n[0] + n[1]), Pointer(n[2]), n[3]);
@@ -178,8 +183,10 @@ class CaseRun {
       switch (statement.kind) {
         case Statement::Kind::kMemory:
           error = memory_.Define(statement.name, statement.blob, statement.place, symbols_);
-          if (!error.empty()) broken_[statement.name] = error;
-          else broken_.erase(statement.name);
+          if (!error.empty())
+            broken_[statement.name] = error;
+          else
+            broken_.erase(statement.name);
           break;
         case Statement::Kind::kSet: {
           std::string bytes = memory_.Bytes(statement.blob, symbols_, &error);
@@ -292,8 +299,8 @@ bool Answers::Open(const char* path) {
   plain_ = info.st_size != static_cast<off_t>(kAreaSize * 2);  // the guest's area has a fixed size
   if (plain_ && (ftruncate(fd_, 0) != 0 || ftruncate(fd_, kAreaSize) != 0)) return false;
   void* area = mmap(nullptr, kAreaSize, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
-  void* used = mmap(nullptr, sizeof(size_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-                    0);
+  void* used =
+      mmap(nullptr, sizeof(size_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (area == MAP_FAILED || used == MAP_FAILED) return false;
   area_ = static_cast<char*>(area);
   used_ = static_cast<size_t*>(used);
@@ -311,7 +318,8 @@ void Answers::EndLine(const std::string& text) {
 }
 
 void Answers::Close() {
-  if (plain_ && ftruncate(fd_, static_cast<off_t>(*used_)) != 0) std::perror("vabi-probe: ftruncate");
+  if (plain_ && ftruncate(fd_, static_cast<off_t>(*used_)) != 0)
+    std::perror("vabi-probe: ftruncate");
   close(fd_);
 }
 

@@ -30,14 +30,16 @@ std::string Ask(const std::string& device, const std::string& text,
 }
 
 TEST(ProbeRun, AnswersWithReturnErrnoAndChangedBytes) {
-  EXPECT_EQ(Ask("/dev/zero", "case c\ncall o open 2 cap=A:ret\nmem r a5*4\ncall r read $A &r 3\n"
-                             "call w write 99 &r 1\n"),
+  EXPECT_EQ(Ask("/dev/zero",
+                "case c\ncall o open 2 cap=A:ret\nmem r a5*4\ncall r read $A &r 3\n"
+                "call w write 99 &r 1\n"),
             "c:o fd 0\nc:r 3 0 r+0=000000\nc:w -1 EBADF\nc:end exit 0\n");
 }
 
 TEST(ProbeRun, SkipsCallsWhoseSymbolNobodyGave) {
-  EXPECT_EQ(Ask("/dev/null", "case c\ncall a write $A &null 1\nmem q $pd:4\ncall b write 1 &q 0\n"
-                             "mem q 00\ncall d close 99\n"),
+  EXPECT_EQ(Ask("/dev/null",
+                "case c\ncall a write $A &null 1\nmem q $pd:4\ncall b write 1 &q 0\n"
+                "mem q 00\ncall d close 99\n"),
             "c:a skipped\nc:b skipped\nc:d -1 EBADF\nc:end exit 0\n");
 }
 
@@ -60,8 +62,9 @@ TEST(ProbeRun, GivesEveryCaseAProcessWithNothingLeftOpen) {
 }
 
 TEST(ProbeRun, MakesForkedCallsInAChild) {
-  EXPECT_EQ(Ask("/dev/null", "case c\ncall o open 2 cap=A:ret\ncall f fork-close $A\n"
-                             "call w write $A &null 0\n"),
+  EXPECT_EQ(Ask("/dev/null",
+                "case c\ncall o open 2 cap=A:ret\ncall f fork-close $A\n"
+                "call w write $A &null 0\n"),
             "c:o fd 0\nc:f 0 0\nc:w 0 0\nc:end exit 0\n");
 }
 

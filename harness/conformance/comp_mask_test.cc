@@ -132,7 +132,7 @@ ABI_TEST(CompMask, CreateCqKnowsNoBit, Needs{.served = {"EX_CREATE_CQ"}, .ops = 
 
 // uverbs_cmd.c:ib_uverbs_ex_create_qp: IND_TABLE is known since 4.6, and nothing else is.
 ABI_TEST(CompMask, CreateQpKnowsTheIndirectionTable,
-         Needs{.served = {"EX_CREATE_QP"}, .ops = {"create_qp_ex"}}) {
+         Needs{.served = {"EX_CREATE_QP"}, .ops = {"create_qp_ex"}, .queue_pairs = true}) {
   Context context = OpenOnlyDevice();
   ProtectionDomain pd = context.AllocPd();
   CompletionQueue cq = context.CreateCq(16);
@@ -150,7 +150,7 @@ ABI_TEST(CompMask, CreateQpKnowsTheIndirectionTable,
 // where the lookup's errno is passed on: 6.12 on, and Debian's 6.1.192).
 ABI_TEST(CompMask, TheIndirectionTablesBitLooksTheTableUp,
          Needs{.provider = "mlx5", .link = "roce", .kernels = {"debian-6.1.192", "debian-6.12*", "debian-7*", "linux-6.12", "linux-6.16"},
-               .served = {"EX_CREATE_QP"}, .ops = {"create_rwq_ind_table"}}) {
+               .served = {"EX_CREATE_QP"}, .ops = {"create_rwq_ind_table"}, .queue_pairs = true}) {
   Context context = OpenOnlyDevice();
   ProtectionDomain pd = context.AllocPd();
   CompletionQueue cq = context.CreateCq(16);
@@ -165,7 +165,7 @@ ABI_TEST(CompMask, TheIndirectionTablesBitLooksTheTableUp,
 
 // uverbs_cmd.c:ib_uverbs_ex_modify_cq: an empty mask is EINVAL, bits other than MODERATE are EOPNOTSUPP.
 ABI_TEST(CompMask, ModifyCqKnowsModeration,
-         Needs{.provider = "mlx5", .served = {"EX_MODIFY_CQ"}, .ops = {"modify_cq"}}) {
+         Needs{.provider = "mlx5", .served = {"EX_MODIFY_CQ"}, .ops = {"modify_cq"}, .queue_pairs = true}) {
   Context context = OpenOnlyDevice();
   CompletionQueue cq = context.CreateCq(16);
   ib_uverbs_ex_modify_cq modify = {};
@@ -188,7 +188,7 @@ ABI_TEST(CompMask, ModifyCqKnowsModeration,
 // uverbs_cmd.c: work queues and indirection tables say EOPNOTSUPP. mlx5 has them on Ethernet
 // (hw/mlx5/main.c:mlx5_ib_dev_common_roce_ops).
 ABI_TEST(CompMask, WorkQueuesKnowNoBit,
-         Needs{.provider = "mlx5", .link = "roce", .served = {"EX_CREATE_WQ", "EX_DESTROY_WQ"}, .ops = {"create_wq"}}) {
+         Needs{.provider = "mlx5", .link = "roce", .served = {"EX_CREATE_WQ", "EX_DESTROY_WQ"}, .ops = {"create_wq"}, .queue_pairs = true}) {
   Context context = OpenOnlyDevice();
   ProtectionDomain pd = context.AllocPd();
   CompletionQueue cq = context.CreateCq(16);
@@ -222,7 +222,7 @@ ABI_TEST(CompMask, IndirectionTablesKnowNoBit,
 // Refused calls leave nothing behind: counted by the kernel itself, before and after.
 ABI_TEST(CompMask, RefusedCallsMakeNothing,
          Needs{.served = {"DEVICE.INFO_HANDLES", "EX_CREATE_CQ", "EX_CREATE_QP"},
-               .ops = {"create_cq_ex", "create_qp_ex"}}) {
+               .ops = {"create_cq_ex", "create_qp_ex"}, .queue_pairs = true}) {
   Context context = OpenOnlyDevice();
   ProtectionDomain pd = context.AllocPd();
   CompletionQueue cq = context.CreateCq(16);
@@ -345,7 +345,7 @@ ABI_TEST(CompMask, Mlx5RefusesCqMasksItself, Needs{.provider = "mlx5"}) {
   EXPECT_THAT(trace().All(), IsEmpty());
 }
 
-ABI_TEST(CompMask, Mlx5TakesTheCqMasksThatItKnows, Needs{.provider = "mlx5", .served = {"CQ.CREATE"}}) {
+ABI_TEST(CompMask, Mlx5TakesTheCqMasksThatItKnows, Needs{.provider = "mlx5", .served = {"CQ.CREATE"}, .queue_pairs = true}) {
   Context context = OpenOnlyDevice();
   ibv_cq_init_attr_ex attr = {};
   attr.cqe = 16;

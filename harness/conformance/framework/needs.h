@@ -44,7 +44,8 @@ struct Needs {
   std::vector<std::string> overlays = {};
   std::vector<std::string> not_overlays = {};
   bool write = true;          // the node can be written to
-  bool queue_pairs = false;   // queue pairs can be made: mlx5 needs a UAR that is mapped one way or the other
+  // Completion queues and queue pairs can be made: mlx5 needs a UAR, handed out with the context or asked for.
+  bool queue_pairs = false;
   bool atomics = false;       // the device has them (mlx5 of 4.4 tells of none)
   Release from = {0, 0};      // of rdma-core
   Release until = {9999, 0};  // this one not included

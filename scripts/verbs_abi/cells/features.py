@@ -78,6 +78,8 @@ def lost(records):
             name = name_of(record)
             if not _went_on_by_ioctl(records, name):
                 found.setdefault(f"method {name}", ("its older form", record))
+    if discovery(records) == "sysfs" and records:
+        found.setdefault("netlink discovery", ("sysfs for discovery", {}))
     for name, before in _shortened(records):
         found.setdefault(f"{name}: full request", ("a shorter one", before))
     return [(feature, instead, record) for feature, (instead, record) in found.items()]

@@ -76,32 +76,6 @@ void TryXrcd(Pair* pair) {
   Must("close_xrcd", result == 0, result);
 }
 
-void TryWq(Pair* pair) {
-  ibv_device_attr_ex attr = {};
-  if (ibv_query_device_ex(pair->context, nullptr, &attr) != 0 || attr.max_wq_type_rq == 0) {
-    May("wq", false, 0, "the device has none");
-    return;
-  }
-  ibv_wq_init_attr init = {};
-  init.wq_type = IBV_WQT_RQ;
-  init.max_wr = 8;
-  init.max_sge = 1;
-  init.pd = pair->pd;
-  init.cq = pair->cq;
-  ibv_wq* wq = ibv_create_wq(pair->context, &init);
-  if (!May("wq", wq != nullptr, errno)) return;
-  ibv_rwq_ind_table_init_attr table_init = {};
-  ibv_wq* wqs[] = {wq};
-  table_init.ind_tbl = wqs;
-  ibv_rwq_ind_table* table = ibv_create_rwq_ind_table(pair->context, &table_init);
-  if (May("rwq_ind_table", table != nullptr, errno)) {
-    const int result = ibv_destroy_rwq_ind_table(table);
-    Must("destroy_rwq_ind_table", result == 0, result);
-  }
-  const int result = ibv_destroy_wq(wq);
-  Must("destroy_wq", result == 0, result);
-}
-
 void TryDm(Pair* pair) {
   ibv_device_attr_ex attr = {};
   if (ibv_query_device_ex(pair->context, nullptr, &attr) != 0 || attr.max_dm_size == 0) {
@@ -135,7 +109,6 @@ void TryExtras(Pair* pair) {
   TryResize(pair);
   TryMw(pair);
   TryXrcd(pair);
-  TryWq(pair);
   TryDm(pair);
   TryReregister(pair);
 }

@@ -18,16 +18,23 @@ call 1 close 1
 """
 
 
+PANIC = "BUG: it\nKernel panic - not syncing: Fatal exception"
+
+
 class Guests:
     """Stands for boot.run: answers every call "0 0", but dies at those in `lethal`."""
 
-    def __init__(self, lethal=(), dies_at_end=(), never_starts=0):
+    def __init__(self, lethal=(), dies_at_end=(), never_starts=0, ends="crashed", console=PANIC,
+                 harmless_after=99):
+        self.ends, self.console, self.harmless_after = ends, console, harmless_after
         self.lethal, self.dies_at_end, self.never_starts = set(lethal), set(dies_at_end), never_starts
         self.boots = []
 
     def run(self, kernel, script, extra, **_):
         del kernel
         self.boots.append(script)
+        if len(self.boots) > self.harmless_after:
+            self.lethal = set()
         if self.never_starts:
             self.never_starts -= 1
             return vm.Result("timeout", "", b"", {}, 1.0)
@@ -45,11 +52,11 @@ class Guests:
                 if call in skip:
                     out += f"{call} oops\n"
                 elif call in self.lethal:
-                    return vm.Result("crashed", "BUG: it", (out + call).encode(), {}, 1.0)
+                    return vm.Result(self.ends, self.console, (out + call).encode(), {}, 1.0)
                 else:
                     out += f"{call} 0 0\n"
             if lines[0] in self.dies_at_end:
-                return vm.Result("crashed", "BUG: late", out.encode(), {}, 1.0)
+                return vm.Result("crashed", PANIC, out.encode(), {}, 1.0)
             out += f"{lines[0]}:end exit 0\n"
         return vm.Result("done", "", (out + "all done\n").encode(), {}, 1.0)
 
@@ -84,6 +91,18 @@ def test_a_kernel_that_dies_when_a_case_ends_goes_on_with_the_next(monkeypatch):
     answers = ask(monkeypatch, Guests(dies_at_end={"a"}))
     assert answers.lines["a:end"] == "oops" and answers.lines["a:2"] == "0 0"
     assert answers.lines["c:1"] == "0 0" and answers.boots == 2
+
+
+def test_a_guest_that_ran_out_of_time_blames_no_call(monkeypatch):
+    answers = ask(monkeypatch, Guests(lethal={"b:2"}, ends="timeout", harmless_after=3))
+    assert answers.lines["b:2"] == "0 0" and not answers.notes and answers.boots == 4
+
+
+def test_a_guest_that_vanished_blames_the_call_only_the_second_time(monkeypatch):
+    once = ask(monkeypatch, Guests(lethal={"b:2"}, console="", harmless_after=1))
+    assert once.lines["b:2"] == "0 0" and not once.notes
+    twice = ask(monkeypatch, Guests(lethal={"b:2"}, ends="stalled", console=""))
+    assert twice.lines["b:2"] == "oops" and "stalled" in twice.notes["b:2"]
 
 
 def test_a_guest_that_does_not_start_is_tried_twice(monkeypatch):

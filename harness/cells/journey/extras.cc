@@ -24,7 +24,10 @@ void TrySrq(Pair* pair) {
   Must("destroy_srq", result == 0, result);
 }
 
+// On a PD of its own: a library that loses a handle of the kernel's on the way keeps that PD busy, and no other.
 void TryAh(Pair* pair) {
+  ibv_pd* pd = ibv_alloc_pd(pair->context);
+  if (!Must("alloc_pd:ah", pd != nullptr, errno)) return;
   ibv_ah_attr attr = {};
   attr.port_num = 1;
   attr.dlid = pair->port.lid;
@@ -33,10 +36,14 @@ void TryAh(Pair* pair) {
     attr.grh.dgid = pair->gid;
     attr.grh.sgid_index = static_cast<uint8_t>(pair->gid_index);
   }
-  ibv_ah* ah = ibv_create_ah(pair->pd, &attr);
-  if (!May("ah", ah != nullptr, errno)) return;
-  const int result = ibv_destroy_ah(ah);
-  Must("destroy_ah", result == 0, result);
+  errno = 0;
+  ibv_ah* ah = ibv_create_ah(pd, &attr);
+  if (May("ah", ah != nullptr, errno)) {
+    const int result = ibv_destroy_ah(ah);
+    Must("destroy_ah", result == 0, result);
+  }
+  const int result = ibv_dealloc_pd(pd);
+  May("dealloc_pd:ah", result == 0, result, ah == nullptr ? "after a handle that could not be had" : "");
 }
 
 void TryCqEx(Pair* pair) {

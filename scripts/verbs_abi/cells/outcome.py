@@ -17,6 +17,9 @@ from verbs_abi.cells import features, trace
 # Steps of the journey without which a run is no proof that data moved.
 DATA_STEPS = ("data:send", "data:write", "data:read", "data:wrap", "data:channel")
 
+# How a device or a kernel says that it has not got something.
+NOT_OFFERED = ("EOPNOTSUPP", "ENOSYS", "EPROTONOSUPPORT")
+
 # What libibverbs and the providers print when they refuse a device or an ABI.
 MESSAGE = re.compile(r"^(libibverbs: .*|[a-z0-9_]+: .*(?:ABI|version|unsupported).*|No IB devices found.*"
                      r"|Failed to .*)$", re.M | re.I)
@@ -93,6 +96,12 @@ def judge(cell, ended, records, wants_data=True):
         result.lost.append(feature)
         result.fallbacks.append({"lost": feature, "instead": instead, "rule": record.get("rule"),
                                  "errno": record.get("errno"), "command": record.get("name")})
+    for step in steps:
+        # Not offered is no loss; offered and failing is.
+        if step.get("optional") and not step["ok"] and step.get("errno") not in (None, *NOT_OFFERED):
+            result.lost.append(step["step"])
+            result.fallbacks.append({"lost": step["step"], "instead": "nothing", "rule": None, "errno": step["errno"],
+                                     "command": None})
     result.features = sorted({step["step"].removeprefix("data:") for step in steps if step["ok"]})
 
     missing = next((record for record in records if "unmodelled" in record), None)

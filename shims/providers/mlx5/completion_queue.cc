@@ -24,11 +24,15 @@ CompletionQueue::CompletionQueue(uint32_t number, const Geometry& geometry, Cq* 
   fabric::WriteMemory(geometry_.doorbell + kArmRecord, &arm_record_, sizeof(arm_record_));
 }
 
-bool CompletionQueue::Full() {
-  const auto used = [this] { return (producer_ - consumer_) & kIndexMask; };
-  if (used() < geometry_.entries) return false;
+uint32_t CompletionQueue::Outstanding() {
   consumer_ = LoadRecord(geometry_.doorbell + kConsumerRecord) & kIndexMask;
-  return used() >= geometry_.entries;
+  return (producer_ - consumer_) & kIndexMask;
+}
+
+// The record is read only where what was read last leaves no room.
+bool CompletionQueue::Full() {
+  if (((producer_ - consumer_) & kIndexMask) < geometry_.entries) return false;
+  return Outstanding() >= geometry_.entries;
 }
 
 void CompletionQueue::Put(const CqeText& text) {

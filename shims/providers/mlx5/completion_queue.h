@@ -35,6 +35,8 @@ class CompletionQueue {
   uint32_t entries() const { return geometry_.entries; }
   // False: it does not fit (or did not, once): the queue is in error from then on.
   bool Write(const CqeText& text);
+  // Elements that the program has not polled.
+  uint32_t Outstanding();
   // Goes on in another buffer, behind a RESIZE_CQ element in the old one.
   void Resize(uint64_t buffer, uint32_t entries);
   // Looks whether the program has armed it. True when an event was reported.

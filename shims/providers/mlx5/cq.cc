@@ -162,7 +162,11 @@ int Mlx5Driver::ResizeCq(Call& call, Cq& cq, uint32_t cqe) {
   CqState& state = StateOf(cq);
   // The device cannot change the size of elements (MODIFY_CQ answers bad parameter).
   if (cqe_size != state.cqe_size) return call.Unmodelled("mlx5: RESIZE_CQ to another size of elements");
+  Settle();
   std::lock_guard lock(fabric::Lock());
+  if (call.Violates(RuleId::mlx5_resize_cq_outstanding, state.queue->Outstanding() > entries)) {
+    return call.Refuse(RuleId::mlx5_resize_cq_outstanding);
+  }
   state.queue->Resize(buffer, entries);
   cq.cqe = entries - 1;
   return 0;

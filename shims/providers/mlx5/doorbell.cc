@@ -65,6 +65,13 @@ void Unwatch(QueuePair* queue) {
   Edit([queue](Scanner& scanner) { std::erase(scanner.queue_pairs, queue); });
 }
 
+void Settle() {
+  constexpr int kTurns = 1000;  // queues that post without end must not hold up a command
+  std::lock_guard lock(fabric::Lock());
+  for (int i = 0; i < kTurns && Get().Progress(); ++i) {
+  }
+}
+
 void Watch(CompletionQueue* queue) {
   if (!queue->wants_polling()) return;
   Edit([queue](Scanner& scanner) { scanner.completion_queues.push_back(queue); });

@@ -15,6 +15,9 @@ void Watch(QueuePair* queue);
 void Unwatch(QueuePair* queue);
 void Watch(CompletionQueue* queue);
 void Unwatch(CompletionQueue* queue);
+// What was posted before a command a NIC has worked off by the time it gets the command: commands that look at
+// queues, or end them, call this first. Takes fabric::Lock().
+void Settle();
 
 }  // namespace vabi::mlx5
 

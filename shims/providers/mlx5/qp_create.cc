@@ -337,6 +337,7 @@ int Mlx5Driver::CreateQp(Call& call, Qp& qp) { return Creator(call, qp).Run(); }
 
 int Mlx5Driver::DestroyQp(Call&, Qp& qp) {
   QueuePairState& state = StateOf(qp);
+  Settle();
   Unwatch(state.pair.get());
   std::lock_guard lock(fabric::Lock());
   fabric::RemoveEndpoint(state.pair.get());

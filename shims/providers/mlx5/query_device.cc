@@ -60,6 +60,9 @@ uint32_t MaxQpWr(const World& world) {
   return blocks * kBlock / kLargestElement;
 }
 
+// QUERY_ADAPTER's ieee_vendor_id; not the number of the PCI vendor.
+constexpr uint32_t kMellanoxOui = 0x0002c9;
+
 }  // namespace
 
 void Mlx5Driver::Describe(const Device& device, DeviceAttributes* out) const {
@@ -68,7 +71,7 @@ void Mlx5Driver::Describe(const Device& device, DeviceAttributes* out) const {
   link_ = image.link;
   const bool roce = image.link == LinkLayer::kEthernet;
   out->fw_ver = FirmwareVersion(image.fw_ver);
-  out->vendor_id = image.vendor_id;
+  out->vendor_id = kMellanoxOui;
   out->vendor_part_id = image.vendor_part_id;
   out->hw_ver = image.hw_ver;
   out->device_cap_flags = DeviceFlags(world);

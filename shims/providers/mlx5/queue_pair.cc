@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "shims/fabric/address.h"
 #include "shims/fabric/memory.h"
 #include "shims/fabric/window.h"
 #include "shims/providers/mlx5/clock.h"
@@ -55,15 +56,15 @@ uint8_t Syndrome(Status status) {
 struct XrcQueue {
   SharedQueue* queue;
   CompletionQueue* cq;
+  uint32_t pd;
 };
 std::map<std::pair<uint32_t, uint32_t>, XrcQueue>& XrcQueues() {
   static auto* const queues = new std::map<std::pair<uint32_t, uint32_t>, XrcQueue>();
   return *queues;
 }
-// The shared queue that the message on the wire names, and where its receive came from. Guarded by the
-// fabric's lock, which is held while a message is delivered.
-uint32_t wire_srqn = 0;
-XrcQueue wire_queue = {nullptr, nullptr};
+// The shared queue that the message on the wire names: all null if there is none. Guarded by the fabric's
+// lock, which is held while a message is delivered.
+XrcQueue wire_queue = {nullptr, nullptr, 0};
 
 // Requests are large: one is used again and again.
 fabric::SendRequest& Scratch() {
@@ -114,18 +115,15 @@ uint8_t VendorSyndrome(Status status, bool is_receive) {
   }
 }
 
-void AddXrcQueue(uint32_t device, SharedQueue* queue, CompletionQueue* cq) {
-  XrcQueues()[{device, queue->number()}] = {queue, cq};
+void AddXrcQueue(uint32_t device, SharedQueue* queue, CompletionQueue* cq, uint32_t pd) {
+  XrcQueues()[{device, queue->number()}] = {queue, cq, pd};
 }
 
 void RemoveXrcQueue(uint32_t device, SharedQueue* queue) { XrcQueues().erase({device, queue->number()}); }
 
 bool QueuePair::PopReceive(fabric::RecvRequest* out) {
   if (service == fabric::Service::kXrcTarget) {
-    const auto found = XrcQueues().find({device, wire_srqn});
-    if (found == XrcQueues().end()) return false;
-    wire_queue = found->second;
-    return wire_queue.queue->Pop(out);
+    return wire_queue.queue != nullptr && wire_queue.queue->Pop(out);
   }
   return parts_.srq != nullptr ? parts_.srq->Pop(out) : receives_.Pop(out);
 }
@@ -264,13 +262,26 @@ void QueuePair::Bind(const Wqe&, fabric::Bind bind, bool invalidate, Completion*
   *completion = Completion();
 }
 
+// An XRC request names the shared queue that it means at the peer; that queue's protection domain is the one
+// whose keys may be used.
+void QueuePair::AimXrc(uint32_t srqn) {
+  wire_queue = {nullptr, nullptr, 0};
+  fabric::Endpoint* peer = fabric::Resolve(*this, address, dest_qpn);
+  if (peer == nullptr || peer->service != fabric::Service::kXrcTarget) return;
+  if (const auto found = XrcQueues().find({peer->device, srqn}); found != XrcQueues().end()) {
+    wire_queue = found->second;
+    peer->pd = wire_queue.pd;
+  }
+}
+
 // False: not now.
 bool QueuePair::CarryOut(const Wqe& wqe, Completion* completion) {
   fabric::SendRequest& request = Scratch();
   fabric::Bind bind;
-  wire_srqn = 0;
-  switch (Translate(wqe, service, qkey, &request, &bind, &wire_srqn)) {
+  uint32_t srqn = 0;
+  switch (Translate(wqe, service, qkey, &request, &bind, &srqn)) {
     case Translation::kRequest:
+      if (service == fabric::Service::kXrcInitiator) AimXrc(srqn);
       if (fabric::Execute(*this, request, attempt_, completion) == fabric::Outcome::kRetry) {
         ++attempt_;
         return false;

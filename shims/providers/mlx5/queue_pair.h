@@ -55,6 +55,7 @@ class QueuePair final : public fabric::Endpoint {
   void ReportEvent(uint32_t event);
 
  private:
+  void AimXrc(uint32_t srqn);
   bool SendEmpty();
   bool ProgressSend();
   bool FlushSend();
@@ -76,7 +77,8 @@ class QueuePair final : public fabric::Endpoint {
 uint8_t VendorSyndrome(fabric::Status status, bool is_receive);
 
 // Shared queues by number, for XRC: who sends names the queue on the wire.
-void AddXrcQueue(uint32_t device, SharedQueue* queue, CompletionQueue* cq);
+// Its protection domain is that of all that is asked through it.
+void AddXrcQueue(uint32_t device, SharedQueue* queue, CompletionQueue* cq, uint32_t pd);
 void RemoveXrcQueue(uint32_t device, SharedQueue* queue);
 
 }  // namespace vabi::mlx5

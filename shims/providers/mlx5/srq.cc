@@ -127,7 +127,8 @@ int Mlx5Driver::CreateSrq(Call& call, Srq& srq) {
       SharedQueue::Geometry{request.buffer, entries, Log2(element), signature, request.doorbell}, &srq);
   if (srq.srq_type == kSrqtXrc) {
     std::lock_guard lock(fabric::Lock());
-    AddXrcQueue(srq.device->number(), state->queue.get(), StateOf(*srq.cq).queue.get());
+    AddXrcQueue(srq.device->number(), state->queue.get(), StateOf(*srq.cq).queue.get(),
+                StateOf(*srq.pd).pdn);
   }
   srq.driver = std::move(state);
   return 0;

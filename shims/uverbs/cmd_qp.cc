@@ -50,9 +50,7 @@ int MakeQueuePair(Call& call, Qp& qp) {
 
 namespace {
 
-// enum ib_qp_create_flags that user space may set
-constexpr uint32_t kSourceQpn = 1 << 10;
-constexpr uint32_t kCreateFlags = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 8 | 1 << 9 | kSourceQpn | 1 << 11;
+constexpr uint32_t kSourceQpn = 1 << 10;  // IB_QP_CREATE_SOURCE_QPN
 
 struct QpRequest {
   uint64_t user_handle = 0;
@@ -140,7 +138,8 @@ int FillQp(Command& c, QpRequest& request, Qp* qp) {
   qp->signal_all = request.signal_all;
   qp->cap = request.cap;
   qp->create_flags = request.create_flags;
-  if (c.Violates(RuleId::qp_create_flags, (request.create_flags & ~kCreateFlags) != 0)) {
+  const auto known = static_cast<uint32_t>(c.world.Knob(KnobId::qp_create_flags));
+  if (c.Violates(RuleId::qp_create_flags, (request.create_flags & ~known) != 0)) {
     return c.Refuse(RuleId::qp_create_flags);
   }
   if ((request.create_flags & kSourceQpn) != 0) {

@@ -154,8 +154,9 @@ int Modify(Command& c, ModifyRequest request) {
       (mask & kQpState) != 0 ? static_cast<QpState>(request.body.Get(FIELD(qp_state))) : current;
   // A state that is out of range gets here only with its rule relaxed.
   if (current > QpState::kErr || next > QpState::kErr) return -EINVAL;
-  if (c.Violates(RuleId::qp_modify_transition, qp.qp_type != kQptDriver &&
-                                                   !ModifyQpIsOk(current, next, qp.qp_type, mask))) {
+  const auto rate_limit = static_cast<RateLimit>(c.world.Knob(KnobId::qp_rate_limit));
+  if (c.Violates(RuleId::qp_modify_transition,
+                 qp.qp_type != kQptDriver && !ModifyQpIsOk(current, next, qp.qp_type, mask, rate_limit))) {
     return c.Refuse(RuleId::qp_modify_transition);
   }
   if (const int error = c.driver().ModifyQp(c.call, qp, next, attr, mask)) return error;

@@ -64,6 +64,11 @@ class Runner {
     }
     state_.method = device_.methods().Find(header.object_id, header.method_id);
     if (state_.method == nullptr) return call_.Refuse(RuleId::ioctl_method_unknown);
+    if (const char* what = state_.method->spec->unmodelled) return call_.Unmodelled(what);
+    if (call_.world.Knob(KnobId::ioctl_early) != 0) {
+      if (file_.context() == nullptr) return call_.Refuse(RuleId::ioctl_no_context);
+      if (header.num_attrs == 0) return call_.Refuse(RuleId::ioctl_no_attributes);
+    }
     state_.user_attributes = argument + sizeof(header);
     const int result = RunMethod(header.num_attrs);
     return Finish(result);

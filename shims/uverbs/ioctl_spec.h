@@ -50,6 +50,8 @@ struct MethodSpec {
   // Null in Driver::PrivateMethods(): adds attributes to a generic method (ADD_UVERBS_ATTRIBUTES_SIMPLE).
   int (*handler)(IoctlCall&);
   bool has_udata = false;    // takes UVERBS_ATTR_UHW_IN and UHW_OUT
+  // The method is there, and the fake kernel does not know what it does: every call is unmodelled.
+  const char* unmodelled = nullptr;
 };
 
 }  // namespace vabi

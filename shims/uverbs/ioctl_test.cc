@@ -185,6 +185,16 @@ TEST_F(IoctlTest, MandatoryHandleOfAMissingObjectTakesTheMethodAway) {
   EXPECT_EQ(-EPROTONOSUPPORT, Ioctl(call));
 }
 
+TEST_F(IoctlTest, NamesWhatIsNotModelled) {
+  OpenContext();
+  Request call = New(VABI_C(UVERBS_OBJECT_DMAH), VABI_C(UVERBS_METHOD_DMAH_ALLOC));
+  EXPECT_EQ(-EOPNOTSUPP, Ioctl(call));
+  EXPECT_EQ("DMAH.ALLOC", Last()["unmodelled"]);
+  script().lacks = {Op::alloc_dmah};
+  Reinstall();
+  EXPECT_EQ(-EPROTONOSUPPORT, Ioctl(call)) << "a driver without the operation has not the method";
+}
+
 TEST_F(IoctlTest, ProbeOfLibibverbsAnswersEnospc) {
   // rdma-core sends INVOKE_WRITE of QUERY_DEVICE with the command alone, to learn whether it exists.
   OpenContext();

@@ -50,7 +50,8 @@ size_t AttrSize::In(const World& world) const {
 MethodTable::MethodTable(const Device& device) {
   const std::span<const MethodSpec> generic[] = {
       DeviceMethods(), CqMethods(), QpMethods(),       SrqMethods(),        WqMethods(),
-      MrMethods(),     DmMethods(), CountersMethods(), AsyncEventMethods(), DestroyMethods()};
+      MrMethods(),     DmMethods(), CountersMethods(), AsyncEventMethods(), DestroyMethods(),
+      UnmodelledMethods()};
   for (const auto& methods : generic) {
     for (const MethodSpec& spec : methods) Add(device, spec);
   }

@@ -70,6 +70,7 @@ std::span<const MethodSpec> DmMethods();
 std::span<const MethodSpec> CountersMethods();
 std::span<const MethodSpec> AsyncEventMethods();
 std::span<const MethodSpec> DestroyMethods();
+std::span<const MethodSpec> UnmodelledMethods();
 
 }  // namespace vabi
 

@@ -84,6 +84,7 @@ int InfoHandles(IoctlCall& call) {
   if (call.Violates(RuleId::ioctl_const_range, id > UINT16_MAX)) {
     return call.Refuse(RuleId::ioctl_const_range);
   }
+  if (id == UINT16_MAX) return -ENOMSG;  // UVERBS_IDR_ANY_OBJECT: rdma_core.h:uapi_get_object
   const Device& device = call.file.device();
   const std::optional<ObjectType> type = ObjectTypeOf(call.world, id);
   const bool is_device =

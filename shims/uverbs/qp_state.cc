@@ -103,7 +103,7 @@ bool Possible(QpState from, QpState to) {
 
 }  // namespace
 
-bool ModifyQpIsOk(QpState current, QpState next, uint8_t type, uint32_t mask) {
+bool ModifyQpIsOk(QpState current, QpState next, uint8_t type, uint32_t mask, RateLimit rate_limit) {
   if ((mask & kQpCurState) != 0 && current != S::kRtr && current != S::kRts && current != S::kSqd &&
       current != S::kSqe) {
     return false;
@@ -116,8 +116,12 @@ bool ModifyQpIsOk(QpState current, QpState next, uint8_t type, uint32_t mask) {
       optional = row.optional;
     }
   }
-  return (mask & required) == required &&
-         (mask & ~(required | optional | kQpState | kQpRateLimit)) == 0;
+  const bool to_rts = next == S::kRts && (current == S::kRtr || current == S::kRts);
+  if (rate_limit == RateLimit::kAnywhere ||
+      (rate_limit == RateLimit::kRawPacket && type == kQptRawPacket && to_rts)) {
+    optional |= kQpRateLimit;
+  }
+  return (mask & required) == required && (mask & ~(required | optional | kQpState)) == 0;
 }
 
 }  // namespace vabi

@@ -6,7 +6,8 @@
 
 #include "shims/uverbs/objects.h"
 
-// The queue pair state machine of the verbs layer (verbs.c:qp_state_table; unchanged from 4.4 to 7.3).
+// The queue pair state machine of the verbs layer (verbs.c:qp_state_table; from 4.4 to 7.3 only the
+// rate limit has moved).
 
 namespace vabi {
 
@@ -48,8 +49,16 @@ enum QpType : uint8_t {
   kQptDriver = 0xff,
 };
 
+// Where the table lets IB_QP_RATE_LIMIT pass (knob qp.rate_limit).
+enum class RateLimit : uint8_t {
+  kNowhere,    // before 4.10
+  kRawPacket,  // raw packet queue pairs on their way to RTS and in it (4.10 to 6.12)
+  kAnywhere,   // 7.2 and later
+};
+
 // verbs.c:ib_modify_qp_is_ok
-bool ModifyQpIsOk(QpState current, QpState next, uint8_t type, uint32_t mask);
+bool ModifyQpIsOk(QpState current, QpState next, uint8_t type, uint32_t mask,
+                  RateLimit rate_limit = RateLimit::kAnywhere);
 
 }  // namespace vabi
 

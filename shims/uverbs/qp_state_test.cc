@@ -54,6 +54,17 @@ TEST(ModifyQpIsOk, SqdChangesPaths) {
   EXPECT_TRUE(ModifyQpIsOk(S::kRts, S::kSqd, kQptRc, kQpState | kQpEnSqdAsyncNotify));
 }
 
+// verbs.c of 6.12 and 5.10: two rows of raw packet queue pairs; of 4.4: none.
+TEST(ModifyQpIsOk, RateLimitByRelease) {
+  const uint32_t mask = kQpState | kQpRateLimit;
+  EXPECT_TRUE(ModifyQpIsOk(S::kRtr, S::kRts, kQptRawPacket, mask, RateLimit::kRawPacket));
+  EXPECT_TRUE(ModifyQpIsOk(S::kRts, S::kRts, kQptRawPacket, mask, RateLimit::kRawPacket));
+  EXPECT_FALSE(ModifyQpIsOk(S::kSqd, S::kRts, kQptRawPacket, mask, RateLimit::kRawPacket));
+  EXPECT_FALSE(ModifyQpIsOk(S::kRts, S::kRts, kQptRc, mask, RateLimit::kRawPacket));
+  EXPECT_TRUE(ModifyQpIsOk(S::kRts, S::kRts, kQptRc, mask, RateLimit::kAnywhere));
+  EXPECT_FALSE(ModifyQpIsOk(S::kRts, S::kRts, kQptRawPacket, mask, RateLimit::kNowhere));
+}
+
 TEST(ModifyQpIsOk, RawPacketNeedsOnlyItsPort) {
   EXPECT_TRUE(ModifyQpIsOk(S::kReset, S::kInit, kQptRawPacket, kQpState | kQpPort));
   EXPECT_TRUE(ModifyQpIsOk(S::kInit, S::kRtr, kQptRawPacket, kQpState));

@@ -411,6 +411,8 @@ const std::vector<Offence>& Offences() {
         const long result = t.file().Ioctl(0xc0181b01, pages + 4096 - 24);
         munmap(pages, 4096);
         return result; }},
+    {RuleId::ioctl_no_context, [](T& t) { t.image().knob[Index(KnobId::ioctl_early)] = 1; t.NoContext(); return Ioctl(t, t.Cq()); }},
+    {RuleId::ioctl_no_attributes, [](T& t) { t.image().knob[Index(KnobId::ioctl_early)] = 1; return Ioctl(t, t.Context()); }},
     {RuleId::ioctl_attr_unknown_mandatory, [](T& t) { Request call = t.Cq(); call.Add(31, 0, 0); return t.Ioctl(call); }},
     {RuleId::ioctl_attr_duplicate, [](T& t) { Request call = t.Cq(); call.Add(t.C(VABI_C(UVERBS_ATTR_CREATE_CQ_CQE)), 4, 8); return t.Ioctl(call); }},
     {RuleId::ioctl_attr_tail, [](T& t) { t.cap.assign(24, 1); return Ioctl(t, t.Qp(kQptRc)); }},

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The process' descriptor table for unit tests, where no libc call is interposed.
+#include <unistd.h>
+
 #include <map>
 
 #include "shims/file.h"
@@ -34,5 +36,13 @@ void FdTable::Remove(int fd) {
 uint64_t FdTable::CredentialGeneration() { return generation; }
 
 void BumpCredentialGeneration() { ++generation; }
+
+void CloseAllFiles() {
+  while (!Table().empty()) {
+    const int fd = Table().begin()->first;
+    FdTable::Remove(fd);
+    close(fd);
+  }
+}
 
 }  // namespace vabi

@@ -6,6 +6,8 @@ namespace vabi {
 
 // As if the process had called seteuid().
 void BumpCredentialGeneration();
+// Closes every descriptor of the table.
+void CloseAllFiles();
 
 }  // namespace vabi
 

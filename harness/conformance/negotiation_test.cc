@@ -115,6 +115,17 @@ ABI_TEST(Negotiation, WithoutChardevTheNodeComesFromSysfs, Needs{.discovery = Di
   EXPECT_THAT(trace().Netlink(), ElementsAre(Wanted({"netlink"}, "GET"), Failed("GET_CHARDEV", EINVAL)));
 }
 
+// The same function looks below the device's parent; a device without one is dropped, and since netlink did answer,
+// nothing asks sysfs for it again. rxe has no parent since 5.10.
+ABI_TEST(Negotiation, WithoutChardevADeviceWithoutParentIsNotFound,
+         Needs{.discovery = Discovery::kNetlinkAndSysfs, .provider = "rxe", .found = false}) {
+  StandardError messages;
+  DeviceList list;
+  EXPECT_THAT(list.error(), Succeeds());
+  EXPECT_THAT(list.names(), IsEmpty());
+  EXPECT_THAT(messages.Lines(), IsEmpty());
+}
+
 ABI_TEST(Negotiation, WithoutNetlinkTheDeviceComesFromSysfs, Needs{.discovery = Discovery::kSysfs}) {
   StandardError messages;
   DeviceList list;

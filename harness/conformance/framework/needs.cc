@@ -69,6 +69,12 @@ bool HasQueuePairs(const Cell& cell) {
   return cell.device().driver != "mlx5" || cell.Knob("mlx5.dyn_uar") == 0 || cell.Serves("UAR.OBJ_ALLOC");
 }
 
+// libibverbs/ibdev_nl.c:find_uverbs_sysfs looks for the node below the device's parent. rxe has one up to 5.9.
+bool CanBeFound(const Cell& cell) {
+  return DiscoveryOf(cell) != Discovery::kNetlinkAndSysfs || cell.device().driver != "rxe" ||
+         cell.Knob("rxe.parent") != 0;
+}
+
 // The first thing that is lacking, or nothing.
 std::string Lacking(const Needs& needs, const Cell& cell) {
   const CellDevice& device = cell.device();
@@ -93,6 +99,7 @@ std::string Lacking(const Needs& needs, const Cell& cell) {
   if (needs.discovery != Discovery::kAny && needs.discovery != DiscoveryOf(cell)) {
     return std::string("discovery by ") + Text(needs.discovery);
   }
+  if (needs.found != CanBeFound(cell)) return needs.found ? "a device that is found" : "a device that is not found";
   for (const std::string& name : needs.served) {
     if (!cell.Serves(name)) return name;
   }

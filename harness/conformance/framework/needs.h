@@ -44,6 +44,7 @@ struct Needs {
   std::vector<std::string> overlays = {};
   std::vector<std::string> not_overlays = {};
   bool write = true;          // the node can be written to
+  bool found = true;          // the library can find the device's node on this route (rxe without a parent: not all)
   // Completion queues and queue pairs can be made: mlx5 needs a UAR, handed out with the context or asked for.
   bool queue_pairs = false;
   bool atomics = false;       // the device has them (mlx5 of 4.4 tells of none)

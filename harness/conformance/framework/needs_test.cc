@@ -68,6 +68,9 @@ TEST(Needs, DiscoveryFollowsNetlink) {
   none.knobs["netlink.level"] = 0;
   old.knobs["netlink.nldev"] = 0;
   EXPECT_EQ(Lacks(Needs{.discovery = Discovery::kNetlink}, nodes), "");
+  EXPECT_EQ(Lacks(Needs{.discovery = Discovery::kNetlinkAndSysfs}, devices), "a device that is found");
+  EXPECT_EQ(Lacks(Needs{.discovery = Discovery::kNetlinkAndSysfs, .found = false}, devices), "");
+  devices.knobs["rxe.parent"] = 1;
   EXPECT_EQ(Lacks(Needs{.discovery = Discovery::kNetlinkAndSysfs}, devices), "");
   EXPECT_EQ(Lacks(Needs{.discovery = Discovery::kSysfs}, none), "");
   EXPECT_EQ(Lacks(Needs{.discovery = Discovery::kSysfs}, old), "");

@@ -9,8 +9,8 @@ import pathlib
 import subprocess
 
 from verbs_abi import errors, paths
+from verbs_abi.userlands import archive
 
-MIRROR = "@MIRROR@"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
@@ -24,8 +24,11 @@ def cache_dir():
 
 
 def _source_line(suite):
-    archive = "debian-security" if suite.endswith("-security") else "debian"
-    return f"deb [signed-by={KEYRING}] {MIRROR}/{archive} {suite} main\n"
+    """The suite on the mirror that the machine's own sources name; security suites stand beside it."""
+    uri = archive.mirrors()[0].uri.rstrip("/")
+    if suite.endswith("-security"):
+        uri += "-security"
+    return f"deb [signed-by={KEYRING}] {uri} {suite} main\n"
 
 
 class Suites:

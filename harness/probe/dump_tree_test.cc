@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <gtest/gtest.h>
+#include <unistd.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -19,7 +20,7 @@ std::string Dumped(const std::string& root) {
 class DumpTreeTest : public testing::Test {
  protected:
   void SetUp() override {
-    root_ = testing::TempDir() + "/tree";
+    root_ = testing::TempDir() + "/tree-" + std::to_string(::getpid());
     std::filesystem::remove_all(root_);
     std::filesystem::create_directories(root_ + "/gids");
   }

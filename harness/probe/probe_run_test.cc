@@ -3,6 +3,7 @@
 #include "harness/probe/probe_run.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
@@ -17,7 +18,7 @@ std::string Ask(const std::string& device, const std::string& text,
   std::string error;
   List list = Parse(text, &error);
   EXPECT_EQ(error, "");
-  std::string path = testing::TempDir() + "/answers";
+  std::string path = testing::TempDir() + "/answers-" + std::to_string(::getpid());
   Answers answers;
   EXPECT_TRUE(answers.Open(path.c_str()));
   Options options{device, lethal};
@@ -50,7 +51,7 @@ TEST(ProbeRun, AnswersOopsForCallsThatAreLeftOut) {
 
 TEST(ProbeRun, InterruptsACallThatBlocks) {
   // Nobody opens the other end of a FIFO.
-  std::string fifo = testing::TempDir() + "/fifo";
+  std::string fifo = testing::TempDir() + "/fifo-" + std::to_string(::getpid());
   ASSERT_EQ(std::system(("rm -f " + fifo + "; mkfifo " + fifo).c_str()), 0);
   EXPECT_EQ(Ask(fifo, "case c\ncall o open 0\n"), "c:o blocked -\nc:end exit 0\n");
   std::remove(fifo.c_str());

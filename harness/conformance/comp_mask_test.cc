@@ -42,14 +42,15 @@ uint32_t Count(int fd, uint16_t object) {
 
 // Sends `request` once for each of 32 bits of the word at `offset` of its core, all others zero there, and wants
 // each refused with `error`, but for those in `known`.
-void EachBitIsRefused(int fd, const RawRequest& request, size_t offset, size_t core_reply, int error, uint32_t known = 0) {
+void EachBitIsRefused(int fd, const RawRequest& request, size_t offset, size_t core_reply, int error,
+                      uint32_t known = 0, size_t driver_reply = 0) {
   for (uint32_t bit = 1; bit != 0; bit <<= 1) {
     if ((known & bit) != 0) continue;
     Guarded reply(512);
     RawRequest other = request;
     other.reply = &reply;
     std::memcpy(other.core.data() + offset, &bit, sizeof bit);
-    EXPECT_THAT(RawExtended(fd, other, core_reply, 0), FailsWith(error)) << "bit 0x" << std::hex << bit;
+    EXPECT_THAT(RawExtended(fd, other, core_reply, driver_reply), FailsWith(error)) << "bit 0x" << std::hex << bit;
     EXPECT_EQ(reply.written(), 0u) << "bit 0x" << std::hex << bit;
   }
 }
@@ -69,6 +70,18 @@ ib_uverbs_ex_create_qp UsualQp(const ProtectionDomain& pd, const CompletionQueue
   qp.max_send_sge = qp.max_recv_sge = 1;
   qp.qp_type = IB_UVERBS_QPT_RC;
   return qp;
+}
+
+// rdma/rdma_user_rxe.h: struct rxe_create_cq_resp, struct rxe_create_qp_resp.
+constexpr size_t kRxeCqReply = 16, kRxeQpReply = 32;
+
+// The request as it is, for what it makes to go with its context.
+Error Make(int fd, RawRequest request, size_t core_reply, size_t driver_reply) {
+  Guarded reply(512);
+  request.reply = &reply;
+  const Error error = RawExtended(fd, request, core_reply, driver_reply);
+  EXPECT_TRUE(reply.intact());
+  return error;
 }
 
 class RawFile {
@@ -121,29 +134,48 @@ ABI_TEST(CompMask, QueryDeviceKnowsNoBit, Needs{.served = {"EX_QUERY_DEVICE"}, .
   EachBitIsRefused(context->cmd_fd, request, offsetof(ib_uverbs_ex_query_device, reserved), reply, EINVAL);
 }
 
-// uverbs_cmd.c:ib_uverbs_ex_create_cq.
-ABI_TEST(CompMask, CreateCqKnowsNoBit, Needs{.served = {"EX_CREATE_CQ"}, .ops = {"create_cq_ex"}}) {
+// uverbs_cmd.c:ib_uverbs_ex_create_cq. The request is one that rxe carries out (its reply wants 16 bytes of its own),
+// so that nothing but the bit can be refused.
+ABI_TEST(CompMask, CreateCqKnowsNoBit,
+         Needs{.provider = "rxe", .served = {"EX_CREATE_CQ"}, .ops = {"create_cq_ex"}}) {
   Context context = OpenOnlyDevice();
   const auto request = RawRequest::Of(IB_USER_VERBS_EX_CMD_CREATE_CQ, UsualCq());
   const size_t reply = sizeof(ib_uverbs_ex_create_cq_resp);
+  EachBitIsRefused(context->cmd_fd, request, offsetof(ib_uverbs_ex_create_cq, comp_mask), reply, EINVAL, 0, kRxeCqReply);
+  EachBitIsRefused(context->cmd_fd, request, offsetof(ib_uverbs_ex_create_cq, reserved), reply, EINVAL, 0, kRxeCqReply);
+  EXPECT_THAT(Make(context->cmd_fd, request, reply, kRxeCqReply), Succeeds());
+}
+
+// mlx5 wants a request of its own, which is looked at later: the bits are refused before.
+ABI_TEST(CompMask, CreateCqOfMlx5KnowsNoBit,
+         Needs{.provider = "mlx5", .served = {"EX_CREATE_CQ"}, .ops = {"create_cq_ex"}}) {
+  Context context = OpenOnlyDevice();
+  trace().Forget();
+  const auto request = RawRequest::Of(IB_USER_VERBS_EX_CMD_CREATE_CQ, UsualCq());
+  const size_t reply = sizeof(ib_uverbs_ex_create_cq_resp);
   EachBitIsRefused(context->cmd_fd, request, offsetof(ib_uverbs_ex_create_cq, comp_mask), reply, EINVAL);
-  EachBitIsRefused(context->cmd_fd, request, offsetof(ib_uverbs_ex_create_cq, reserved), reply, EINVAL);
+  for (const Command& command : trace().Refused()) EXPECT_NE(command.rule.substr(0, 4), "mlx5") << command;
 }
 
 // uverbs_cmd.c:ib_uverbs_ex_create_qp: IND_TABLE is known since 4.6, and nothing else is.
 ABI_TEST(CompMask, CreateQpKnowsTheIndirectionTable,
-         Needs{.served = {"EX_CREATE_QP"}, .ops = {"create_qp_ex"}, .queue_pairs = true}) {
+         Needs{.provider = "rxe", .served = {"EX_CREATE_QP"}, .ops = {"create_qp_ex"}}) {
   Context context = OpenOnlyDevice();
   ProtectionDomain pd = context.AllocPd();
   CompletionQueue cq = context.CreateCq(16);
   const auto request = RawRequest::Of(IB_USER_VERBS_EX_CMD_CREATE_QP, UsualQp(pd, cq));
   const size_t reply = sizeof(ib_uverbs_ex_create_qp_resp);
   EachBitIsRefused(context->cmd_fd, request, offsetof(ib_uverbs_ex_create_qp, comp_mask), reply, EINVAL,
-                   IB_UVERBS_CREATE_QP_MASK_IND_TABLE);
-  EachBitIsRefused(context->cmd_fd, request, offsetof(ib_uverbs_ex_create_qp, reserved), reply, EINVAL);
-  // Nothing was made that still holds them.
+                   IB_UVERBS_CREATE_QP_MASK_IND_TABLE, kRxeQpReply);
+  EachBitIsRefused(context->cmd_fd, request, offsetof(ib_uverbs_ex_create_qp, reserved), reply, EINVAL, 0, kRxeQpReply);
+  // Nothing was made that still holds them; what the request makes without those bits does.
   EXPECT_THAT(cq.TryDestroy(), Succeeds());
-  EXPECT_THAT(pd.TryDestroy(), Succeeds());
+  cq = context.CreateCq(16);
+  EXPECT_THAT(Make(context->cmd_fd, RawRequest::Of(IB_USER_VERBS_EX_CMD_CREATE_QP, UsualQp(pd, cq)), reply, kRxeQpReply),
+              Succeeds());
+  EXPECT_THAT(cq.TryDestroy(), FailsWith(EBUSY));
+  cq.Release();
+  pd.Release();
 }
 
 // The known bit is taken: what is refused then is the handle of a table that is not there (uobj_get_obj_read; ENOENT
@@ -221,40 +253,51 @@ ABI_TEST(CompMask, IndirectionTablesKnowNoBit,
 
 // Refused calls leave nothing behind: counted by the kernel itself, before and after.
 ABI_TEST(CompMask, RefusedCallsMakeNothing,
-         Needs{.served = {"DEVICE.INFO_HANDLES", "EX_CREATE_CQ", "EX_CREATE_QP"},
-               .ops = {"create_cq_ex", "create_qp_ex"}, .queue_pairs = true}) {
+         Needs{.provider = "rxe", .served = {"DEVICE.INFO_HANDLES", "EX_CREATE_CQ", "EX_CREATE_QP"},
+               .ops = {"create_cq_ex", "create_qp_ex"}}) {
   Context context = OpenOnlyDevice();
   ProtectionDomain pd = context.AllocPd();
   CompletionQueue cq = context.CreateCq(16);
   ASSERT_EQ(Count(context->cmd_fd, UVERBS_OBJECT_PD), 1u);
   ASSERT_EQ(Count(context->cmd_fd, UVERBS_OBJECT_CQ), 1u);
   ASSERT_EQ(Count(context->cmd_fd, UVERBS_OBJECT_QP), 0u);
-  EachBitIsRefused(context->cmd_fd, RawRequest::Of(IB_USER_VERBS_EX_CMD_CREATE_CQ, UsualCq()),
-                   offsetof(ib_uverbs_ex_create_cq, comp_mask), sizeof(ib_uverbs_ex_create_cq_resp), EINVAL);
+  const auto create_cq = RawRequest::Of(IB_USER_VERBS_EX_CMD_CREATE_CQ, UsualCq());
+  EachBitIsRefused(context->cmd_fd, create_cq, offsetof(ib_uverbs_ex_create_cq, comp_mask),
+                   sizeof(ib_uverbs_ex_create_cq_resp), EINVAL, 0, kRxeCqReply);
   EachBitIsRefused(context->cmd_fd, RawRequest::Of(IB_USER_VERBS_EX_CMD_CREATE_QP, UsualQp(pd, cq)),
                    offsetof(ib_uverbs_ex_create_qp, comp_mask), sizeof(ib_uverbs_ex_create_qp_resp), EINVAL,
-                   IB_UVERBS_CREATE_QP_MASK_IND_TABLE);
+                   IB_UVERBS_CREATE_QP_MASK_IND_TABLE, kRxeQpReply);
   EXPECT_EQ(Count(context->cmd_fd, UVERBS_OBJECT_PD), 1u);
   EXPECT_EQ(Count(context->cmd_fd, UVERBS_OBJECT_CQ), 1u);
   EXPECT_EQ(Count(context->cmd_fd, UVERBS_OBJECT_QP), 0u);
+  EXPECT_THAT(Make(context->cmd_fd, create_cq, sizeof(ib_uverbs_ex_create_cq_resp), kRxeCqReply), Succeeds());
+  EXPECT_EQ(Count(context->cmd_fd, UVERBS_OBJECT_CQ), 2u);
 }
 
 // uverbs_std_types_cq.c: uverbs_get_flags32 of TIMESTAMP_COMPLETION and IGNORE_OVERRUN; other bits are EINVAL
 // before the driver is asked.
-ABI_TEST(CompMask, TheCqMethodKnowsTwoFlags, Needs{.served = {"CQ.CREATE", "DEVICE.INFO_HANDLES"}}) {
+ABI_TEST(CompMask, TheCqMethodKnowsTwoFlags,
+         Needs{.provider = "rxe", .served = {"CQ.CREATE", "DEVICE.INFO_HANDLES"}}) {
   Context context = OpenOnlyDevice();
-  for (uint32_t bit = 4; bit != 0; bit <<= 1) {
+  const auto create = [&context](uint32_t flags) {
     uint32_t cqe = 0;
+    uint8_t driver[kRxeCqReply] = {};
     RawIoctl call(context->cmd_fd, DriverId(), UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE);
-    call.NewHandle(UVERBS_ATTR_CREATE_CQ_HANDLE)
+    return call.NewHandle(UVERBS_ATTR_CREATE_CQ_HANDLE)
         .Value(UVERBS_ATTR_CREATE_CQ_CQE, 16, 4)
         .Value(UVERBS_ATTR_CREATE_CQ_USER_HANDLE, 1, 8)
         .Value(UVERBS_ATTR_CREATE_CQ_COMP_VECTOR, 0, 4)
-        .Value(UVERBS_ATTR_CREATE_CQ_FLAGS, bit, 4)
-        .Out(UVERBS_ATTR_CREATE_CQ_RESP_CQE, &cqe, sizeof cqe);
-    EXPECT_THAT(call.Call(), FailsWith(EINVAL)) << "flag 0x" << std::hex << bit;
+        .Value(UVERBS_ATTR_CREATE_CQ_FLAGS, flags, 4)
+        .Out(UVERBS_ATTR_CREATE_CQ_RESP_CQE, &cqe, sizeof cqe)
+        .Out(UVERBS_ATTR_UHW_OUT, driver, sizeof driver)
+        .Call();
+  };
+  for (uint32_t bit = 4; bit != 0; bit <<= 1) {
+    EXPECT_THAT(create(bit), FailsWith(EINVAL)) << "flag 0x" << std::hex << bit;
   }
   EXPECT_EQ(Count(context->cmd_fd, UVERBS_OBJECT_CQ), 0u);
+  EXPECT_THAT(create(0), Succeeds());
+  EXPECT_EQ(Count(context->cmd_fd, UVERBS_OBJECT_CQ), 1u);
 }
 
 // uverbs_ioctl.c: an attribute that the method does not know is refused when it is mandatory, and left alone else.

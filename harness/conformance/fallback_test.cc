@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "harness/conformance/framework/abi_test.h"
+#include "harness/conformance/framework/bitmap.h"
 #include "harness/conformance/framework/fallback_table.h"
 #include "harness/conformance/framework/verbs.h"
 
@@ -39,48 +40,6 @@ void UseObjects(const Context& context, bool queue_pairs) {
   QueuePair qp;
   if (queue_pairs) qp = pd.CreateRc(cq.get());
 }
-
-// The bitmap of a context as the library keeps it, led along a trace: every ioctl must be of a method whose bit is
-// not set, every written command that stands for a method of one whose bit is set.
-class Bitmap {
- public:
-  // What contradicts it; nothing when all is well.
-  std::vector<std::string> Follow(const std::vector<Command>& commands) {
-    for (const Command& command : commands) {
-      if (command.via == "ioctl" && command.name != "DEVICE.INVOKE_WRITE") {
-        FollowIoctl(command);
-      } else if (command.is_verb()) {
-        FollowWritten(command);
-      }
-    }
-    return wrong_;
-  }
-  const std::set<std::string, std::less<>>& marked() const { return marked_; }
-
- private:
-  void FollowIoctl(const Command& command) {
-    const FallbackRow* row = FallbackOfMethod(command.name, cell().release);
-    if (row == nullptr) return;
-    if (IsMarked(row->bit)) Wrong(command, "is tried although bit " + std::string(row->bit) + " is set");
-    if (command.result == -ENOTTY) all_ = true;
-    if (command.result == -EPROTONOSUPPORT) marked_.insert(std::string(row->bit));
-  }
-  void FollowWritten(const Command& command) {
-    // The probe at open: INVOKE_WRITE without a body.
-    if (command.inner == "QUERY_DEVICE" && command.core_in <= 0 && !command.extended()) return;
-    const FallbackRow* row = FallbackOfCommand(command.what(), command.extended());
-    if (row == nullptr || IsMarked(row->bit)) return;
-    Wrong(command, "is written although bit " + std::string(row->bit) + " is not set");
-  }
-  bool IsMarked(std::string_view bit) const { return all_ || marked_.find(bit) != marked_.end(); }
-  void Wrong(const Command& command, const std::string& text) {
-    wrong_.push_back(traces::Text(command) + " " + text + "\n" + traces::Around(command));
-  }
-
-  bool all_ = false;
-  std::set<std::string, std::less<>> marked_;
-  std::vector<std::string> wrong_;
-};
 
 // How a written command travels in this cell: behind INVOKE_WRITE where the probe found it.
 Wanted Written(const std::string& name) {
@@ -145,7 +104,7 @@ ABI_TEST(Fallback, TheBitmapExplainsEveryCommandOfRxe, Needs{.provider = "rxe"})
     UseObjects(context, true);
     UseObjects(context, true);
   }
-  EXPECT_THAT(Bitmap().Follow(trace().All()), IsEmpty());
+  EXPECT_THAT(Bitmap(cell().release).Follow(trace().All()), IsEmpty());
 }
 
 ABI_TEST(Fallback, TheBitmapExplainsEveryCommandOfMlx5, Needs{.provider = "mlx5", .queue_pairs = true}) {
@@ -154,7 +113,7 @@ ABI_TEST(Fallback, TheBitmapExplainsEveryCommandOfMlx5, Needs{.provider = "mlx5"
     UseObjects(context, true);
     UseObjects(context, true);
   }
-  EXPECT_THAT(Bitmap().Follow(trace().All()), IsEmpty());
+  EXPECT_THAT(Bitmap(cell().release).Follow(trace().All()), IsEmpty());
 }
 
 // EPROTONOSUPPORT: the framework is there, this method is not. It is tried once.

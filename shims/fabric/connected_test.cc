@@ -292,6 +292,54 @@ TEST_F(Connected, AtomicsWork) {
   EXPECT_EQ(*word, 0u);
 }
 
+TEST_F(Connected, AtomicWrites) {
+  const uint64_t value = 0x1122334455667788;
+  SendRequest request = Remote(Opcode::kAtomicWrite, {}, 64);
+  request.inline_data = reinterpret_cast<const uint8_t*>(&value);
+  request.inline_length = 8;
+  EXPECT_EQ(Run(request).status, Status::kSuccess);
+  EXPECT_EQ(memcmp(b.memory + 64, &value, 8), 0);
+  EXPECT_TRUE(Untouched(b, 72, 8));
+  FindKey(1, b.key)->access &= ~kAccessRemoteWrite;
+  ExpectBothInError(Status::kRemoteAccess, Run(request));
+  FindKey(1, b.key)->access |= kAccessRemoteWrite;
+  for (int spoil = 0; spoil < 2; ++spoil) {
+    a.qp.state = b.qp.state = EndpointState::kRts;
+    b.qp.errors = 0;
+    SendRequest bad = request;
+    if (spoil == 0) bad.remote_address += 4;
+    if (spoil == 1) bad.inline_length = 4;
+    ExpectBothInError(Status::kRemoteInvalidRequest, Run(bad));
+  }
+  a.qp.state = b.qp.state = EndpointState::kRts;
+  a.qp.max_rd_atomic = 0;
+  ExpectOnlyRequesterInError(Status::kLocalQpOperation, Run(request));
+}
+
+TEST_F(Connected, Flushes) {
+  SendRequest request = Remote(Opcode::kFlush, {}, 100);
+  request.flush_access = kAccessFlushGlobal;
+  request.flush_length = 5000;
+  ExpectBothInError(Status::kRemoteInvalidRequest, Run(request));
+  a.qp.state = b.qp.state = EndpointState::kRts;
+  b.qp.errors = 0;
+  b.qp.access |= kAccessFlushGlobal;
+  ExpectBothInError(Status::kRemoteAccess, Run(request));
+  a.qp.state = b.qp.state = EndpointState::kRts;
+  b.qp.errors = 0;
+  FindKey(1, b.key)->access |= kAccessFlushGlobal;
+  EXPECT_EQ(Run(request).status, Status::kSuccess);
+  request.flush_length = kSize;
+  ExpectBothInError(Status::kRemoteAccess, Run(request));
+  a.qp.state = b.qp.state = EndpointState::kRts;
+  request.flush_region = true;  // of the whole region: nothing is said of addresses
+  EXPECT_EQ(Run(request).status, Status::kSuccess);
+  b.qp.errors = 0;
+  request = Remote(Opcode::kFlush, {}, 100);
+  request.rkey = 0xdead00;  // of no bytes, and yet the key counts
+  ExpectBothInError(Status::kRemoteAccess, Run(request));
+}
+
 TEST_F(Connected, AtomicsWantEightAlignedBytes) {
   ExpectBothInError(Status::kRemoteInvalidRequest, Run(Remote(Opcode::kFetchAdd, {a.At(0, 8)}, 4)));
   EXPECT_TRUE(Untouched(b, 0, 16));

@@ -43,6 +43,8 @@ enum class Opcode : uint8_t {
   kBindMw,
   kRegister,  // never on the wire: see window.h; Execute answers kLocalQpOperation
   kNop,
+  kAtomicWrite,  // eight bytes, all at once (IBTA annex A19)
+  kFlush,        // the same annex: writes before it are visible, or persistent
 };
 
 // enum ib_wc_status by name and value.
@@ -68,7 +70,8 @@ enum class Status : uint8_t {
 // enum ib_access_flags
 inline constexpr uint32_t kAccessLocalWrite = 1, kAccessRemoteWrite = 2, kAccessRemoteRead = 4,
                           kAccessRemoteAtomic = 8, kAccessMwBind = 16, kAccessZeroBased = 32,
-                          kAccessOnDemand = 64;
+                          kAccessOnDemand = 64, kAccessFlushGlobal = 256,
+                          kAccessFlushPersistent = 512;
 
 inline constexpr int kMaxSge = 64;
 inline constexpr uint32_t kGrhBytes = 40;  // in front of every received datagram
@@ -86,6 +89,10 @@ struct SendRequest {
   uint32_t immediate = 0;  // as it stands in the work request (big-endian bytes)
   uint32_t invalidate_rkey = 0;
   uint64_t compare_add = 0, swap = 0, compare_mask = ~0ULL, swap_mask = ~0ULL;  // host order
+  // kFlush: what is asked for, IB_ACCESS_FLUSH_* bits; of the whole region, or of `flush_length`
+  // bytes
+  uint32_t flush_access = 0, flush_length = 0;
+  bool flush_region = false;
   // Datagrams
   AddressVector address;
   uint32_t remote_qpn = 0, remote_qkey = 0;
@@ -141,25 +148,32 @@ struct Wording {
   // Requester.
   Status local_key = Status::kLocalProtection;    // an lkey that is absent, or of another PD
   Status local_range = Status::kLocalProtection;  // bytes outside of the region
-  // Where a READ or atomic answer should go; kSuccess: the error state, but the completion says success.
+  // Where a READ or atomic answer should go; kSuccess: the error state, but the completion says
+  // success.
   Status local_target = Status::kLocalProtection;
-  Status datagram_length = Status::kLocalLength;  // longer than the port's MTU; kSuccess: silently not sent
+  Status datagram_length =
+      Status::kLocalLength;  // longer than the port's MTU; kSuccess: silently not sent
   Status no_read_depth = Status::kLocalQpOperation;  // max_rd_atomic == 0; kSuccess: waits for ever
-  bool unreliable_local_error_is_sqe = true;      // UC, UD: leads to SQE, not ERR
+  bool unreliable_local_error_is_sqe = true;         // UC, UD: leads to SQE, not ERR
   // Responder: its own completion, and what the requester is told.
-  Status receive_length = Status::kLocalLength;   // the message is longer than the receive
+  Status receive_length = Status::kLocalLength;  // the message is longer than the receive
   Status length_nak = Status::kRemoteInvalidRequest;
-  Status receive_packet = Status::kLocalLength;   // packet sizes do not agree (requester: remote invalid request)
+  Status receive_packet =
+      Status::kLocalLength;  // packet sizes do not agree (requester: remote invalid request)
   Status receive_memory = Status::kLocalProtection;  // the receive's own keys or range
   Status receive_access = Status::kRemoteAccess;  // WRITE_IMM with a bad rkey, if it took a receive
-  Status receive_invalidate = Status::kRemoteInvalidRequest;  // SEND_INV of what cannot be invalidated
-  bool access_takes_receive = false;  // WRITE_IMM in one packet takes its receive before the rkey is looked at
-  bool windows_bound_range = true;    // false: only the region behind a window bounds an access (rxe)
-  bool nak_without_receive = true;    // false: a request that fails and took no receive gets no answer
-  bool regions_invalidate = false;    // true: a region, too, can be invalidated
-  bool windows_check_pd = true;       // false: in a bind only windows of type 2 are held against the PD
-  // UC, UD: a message longer than its receive. kFails: completes with receive_length and goes to error.
-  // kDropped: the receive stays, or, taken from an SRQ, completes with `dropped` and no error state.
+  Status receive_invalidate =
+      Status::kRemoteInvalidRequest;  // SEND_INV of what cannot be invalidated
+  bool access_takes_receive =
+      false;  // WRITE_IMM in one packet takes its receive before the rkey is looked at
+  bool windows_bound_range = true;  // false: only the region behind a window bounds an access (rxe)
+  bool nak_without_receive =
+      true;  // false: a request that fails and took no receive gets no answer
+  bool regions_invalidate = false;  // true: a region, too, can be invalidated
+  bool windows_check_pd = true;  // false: in a bind only windows of type 2 are held against the PD
+  // UC, UD: a message longer than its receive. kFails: completes with receive_length and goes to
+  // error. kDropped: the receive stays, or, taken from an SRQ, completes with `dropped` and no
+  // error state.
   enum class Short : uint8_t { kFails, kDropped } uc_short = Short::kFails, ud_short = Short::kFails,
                                                   unreliable_packet = Short::kFails;
   Status dropped = Status::kRemoteInvalidRequest;
@@ -244,6 +258,7 @@ Outcome Execute(Endpoint& requester, const SendRequest& request, uint32_t attemp
 
 // The clock that paces retries; null: sys::MonotonicNs. For tests.
 void SetClock(uint64_t (*now_ns)());
+uint64_t Now();
 
 // Drops everything that is registered: for tests.
 void ForgetAll();

@@ -23,6 +23,8 @@ struct Message {
   uint32_t rkey;
   uint32_t immediate;  // or the rkey to invalidate
   uint64_t compare_add, swap, compare_mask, swap_mask;
+  uint32_t flush_access;
+  bool flush_region;
   uint32_t psn;
   uint32_t packets;
   uint32_t mtu;            // requester's

@@ -13,7 +13,6 @@ namespace {
 
 constexpr uint32_t kPsnMask = 0xffffff;
 uint64_t (*clock_ns)() = nullptr;
-uint64_t Now() { return clock_ns != nullptr ? clock_ns() : sys::MonotonicNs(); }
 
 // IBTA table 45, in units of 10 us.
 constexpr uint32_t kRnrTimer[32] = {65536, 1,    2,    3,     4,     6,     8,     12,
@@ -37,6 +36,8 @@ bool ServiceOffers(Service service, Opcode opcode) {
     case Opcode::kWriteImm:
       return service != Service::kUd;
     case Opcode::kSendInvalidate:
+    case Opcode::kAtomicWrite:
+    case Opcode::kFlush:
     case Opcode::kRead:
     case Opcode::kCompareSwap:
     case Opcode::kFetchAdd:
@@ -63,14 +64,14 @@ class Requester {
     if (opcode == Opcode::kNop) return Done();
     if (!ServiceOffers(endpoint_.service, opcode)) return Fail(Status::kLocalQpOperation);
     const bool reads = opcode == Opcode::kRead || IsAtomic(opcode);
-    if (reads && endpoint_.max_rd_atomic == 0) {
+    if ((reads || opcode == Opcode::kAtomicWrite) && endpoint_.max_rd_atomic == 0) {
       if (wording_.no_read_depth == Status::kSuccess) return WaitForEver();
       return Fail(wording_.no_read_depth);
     }
     length_ = Length();
     completion_->byte_length = static_cast<uint32_t>(length_);
     if (endpoint_.service == Service::kUd) return SendDatagram();
-    if (!reads) {
+    if (!reads && opcode != Opcode::kFlush) {
       const SgeFault fault = Gather();
       if (fault != SgeFault::kNone) return Fail(LocalStatus(fault));
     }
@@ -81,6 +82,7 @@ class Requester {
   uint64_t Length() const {
     if (request_.inline_data != nullptr) return request_.inline_length;
     if (IsAtomic(request_.opcode)) return 8;
+    if (request_.opcode == Opcode::kFlush) return request_.flush_length;
     uint64_t length = 0;
     for (uint32_t i = 0; i < request_.sge_count; ++i) length += request_.sges[i].length;
     return length;
@@ -112,10 +114,13 @@ class Requester {
     message->swap = request_.swap;
     message->compare_mask = request_.compare_mask;
     message->swap_mask = request_.swap_mask;
+    message->flush_access = request_.flush_access;
+    message->flush_region = request_.flush_region;
     message->psn = endpoint_.sq_psn;
     message->mtu = std::max(endpoint_.mtu, 1u);
+    const uint64_t carried = request_.opcode == Opcode::kFlush ? 0 : length_;
     message->packets =
-        static_cast<uint32_t>(std::max<uint64_t>(1, (length_ + message->mtu - 1) / message->mtu));
+        static_cast<uint32_t>(std::max<uint64_t>(1, (carried + message->mtu - 1) / message->mtu));
     message->sender = &endpoint_;
     message->source_qpn = endpoint_.qpn;
     message->has_grh = false;
@@ -256,5 +261,6 @@ Outcome Execute(Endpoint& requester, const SendRequest& request, uint32_t attemp
 }
 
 void SetClock(uint64_t (*now_ns)()) { clock_ns = now_ns; }
+uint64_t Now() { return clock_ns != nullptr ? clock_ns() : sys::MonotonicNs(); }
 
 }  // namespace vabi::fabric

@@ -27,7 +27,7 @@ bool IsAtomic(Opcode opcode) {
 bool TakesReceive(Opcode opcode) { return IsSend(opcode) || opcode == Opcode::kWriteImm; }
 
 uint32_t NeededAccess(Opcode opcode) {
-  if (IsWrite(opcode)) return kAccessRemoteWrite;
+  if (IsWrite(opcode) || opcode == Opcode::kAtomicWrite) return kAccessRemoteWrite;
   if (opcode == Opcode::kRead) return kAccessRemoteRead;
   return IsAtomic(opcode) ? kAccessRemoteAtomic : 0;
 }
@@ -85,10 +85,11 @@ class Responder {
         return;
       }
     }
-    const uint32_t access = NeededAccess(opcode);
+    const uint32_t access = opcode == Opcode::kFlush ? message_.flush_access : NeededAccess(opcode);
     if ((endpoint_.access & access) != access)
       return FailRequest(Status::kRemoteInvalidRequest, Event::kRequestError);
-    const bool reads = opcode == Opcode::kRead || IsAtomic(opcode);
+    const bool reads =
+        opcode == Opcode::kRead || IsAtomic(opcode) || opcode == Opcode::kAtomicWrite;
     if (reads && endpoint_.max_dest_rd_atomic == 0) {
       return FailRequest(Status::kRemoteInvalidRequest, Event::kRequestError);
     }
@@ -98,7 +99,7 @@ class Responder {
       return FailReceive(wording_.receive_packet, Status::kRemoteInvalidRequest,
                          Event::kRequestError);
     }
-    if (access != 0 && !FindTarget(access)) {
+    if ((access != 0 || opcode == Opcode::kFlush) && !FindTarget(access)) {
       // C9-222.1: an event, unless the error can be pinned on a receive.
       if (!has_receive_) return FailRequest(Status::kRemoteAccess, Event::kAccessError);
       return FailReceive(wording_.receive_access, Status::kRemoteAccess);
@@ -106,6 +107,10 @@ class Responder {
     if (late_receive && !TakeReceive()) return;
     if (IsAtomic(opcode)) {
       if (!Atomic()) return;
+    } else if (opcode == Opcode::kAtomicWrite) {
+      if (!AtomicWrite()) return;
+    } else if (opcode == Opcode::kFlush) {
+      // What was written is where everybody sees it.
     } else if (IsWrite(opcode)) {
       if (!CopySpans(target_, *message_.payload, message_.length)) {
         if (!has_receive_) return FailRequest(Status::kRemoteAccess, Event::kAccessError);
@@ -160,7 +165,8 @@ class Responder {
 
   // Of a WRITE with immediate only the last packet needs a receive.
   bool ReceiveComesLate() const {
-    return message_.opcode == Opcode::kWriteImm && !(wording_.access_takes_receive && message_.packets == 1);
+    return message_.opcode == Opcode::kWriteImm &&
+           !(wording_.access_takes_receive && message_.packets == 1);
   }
 
   // False: none there (the requester may learn so), or it is malformed (all has been said).
@@ -191,8 +197,14 @@ class Responder {
   bool FindTarget(uint32_t access) {
     // Nothing is said about the key of an access to no bytes (C9-88).
     const bool atomic = IsAtomic(message_.opcode);
-    if (message_.length == 0 && !atomic) return true;
-    const uint64_t length = atomic ? 8 : message_.length;
+    const bool flush = message_.opcode == Opcode::kFlush;
+    if (message_.length == 0 && !atomic && !flush) return true;
+    uint64_t length = atomic ? 8 : message_.length;
+    if (flush && message_.flush_region) {
+      const MemoryKey* key = FindKey(endpoint_.device, message_.rkey);
+      return key != nullptr &&
+             MapRemote(endpoint_, message_.rkey, key->iova, 0, access, &target_) == SgeFault::kNone;
+    }
     return MapRemote(endpoint_, message_.rkey, message_.remote_address, length, access, &target_) ==
            SgeFault::kNone;
   }
@@ -253,6 +265,28 @@ class Responder {
     }
     reply_->original = before;
     return true;
+  }
+
+  // False: all has been said.
+  bool AtomicWrite() {
+    uint64_t value = 0, before = 0, seen = 0;
+    Spans into;
+    into.Add(reinterpret_cast<uint64_t>(&value), sizeof(value));
+    if (message_.length != sizeof(value) || (message_.remote_address & 7) != 0) {
+      FailRequest(Status::kRemoteInvalidRequest, Event::kRequestError);
+      return false;
+    }
+    CopySpans(into, *message_.payload, sizeof(value));
+    const uint64_t at = target_.at[0].address;
+    bool reached = ReadMemory(&before, at, sizeof(before));
+    for (int tries = 0; reached && tries < 1000000; ++tries) {
+      reached = SwapMemory(at, before, value, &seen);
+      if (!reached || seen == before) break;
+      before = seen;
+    }
+    if (reached || !target_.on_demand) return true;
+    FailRequest(Status::kRemoteAccess, Event::kAccessError);
+    return false;
   }
 
   uint64_t Changed(uint64_t before) const {
@@ -330,7 +364,8 @@ class Responder {
 
   // UC and UD: a message longer than its receive.
   void ShortReceive(Wording::Short how) {
-    if (how == Wording::Short::kFails) return FailReceive(wording_.receive_length, Status::kSuccess);
+    if (how == Wording::Short::kFails)
+      return FailReceive(wording_.receive_length, Status::kSuccess);
     if (!has_receive_) return;
     if (endpoint_.has_srq) return CompleteFailed(wording_.dropped);
     endpoint_.ReturnReceive(receive_);

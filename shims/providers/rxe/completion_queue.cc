@@ -13,8 +13,8 @@ constexpr uint32_t kEventCqError = 0;  // IB_EVENT_CQ_ERR
 
 }  // namespace
 
-bool CompletionQueue::Post(const Layout& layout, uint32_t entry_size, const WorkCompletion& completion,
-                           bool solicited) {
+bool CompletionQueue::Post(const Layout& layout, uint32_t entry_size,
+                           const WorkCompletion& completion, bool solicited) {
   if (queue.Full()) {
     if (cq.events) cq.events->Report(cq.user_handle, kEventCqError, &cq.async_events_reported, &cq);
     return false;

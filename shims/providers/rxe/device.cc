@@ -5,7 +5,6 @@
 #include <mutex>
 
 #include "shims/providers/rxe/queue_pair.h"
-#include "shims/sys/sys.h"
 
 namespace vabi::rxe {
 namespace {
@@ -21,13 +20,15 @@ Wording WordingOf(const World& world) {
   Wording wording;
   wording.local_key = static_cast<Status>(world.Knob(KnobId::rxe_status_key));
   wording.local_range = static_cast<Status>(world.Knob(KnobId::rxe_status_range));
-  wording.local_target = static_cast<Status>(world.Knob(KnobId::rxe_status_target));  // do_read, do_atomic
+  wording.local_target =
+      static_cast<Status>(world.Knob(KnobId::rxe_status_target));  // do_read, do_atomic
   wording.nak_without_receive = world.Knob(KnobId::rxe_nak_without_receive) != 0;
   wording.regions_invalidate = world.Knob(KnobId::rxe_invalidates_regions) != 0;
-  wording.datagram_length = Status::kSuccess;       // C10-93.1.1
-  wording.no_read_depth = Status::kSuccess;         // check_init_depth: never gets its turn
-  wording.unreliable_local_error_is_sqe = false;    // rxe_qp_error, whatever the service
-  // copy_data: more than the receive has left is -EINVAL, which makes the receive malformed (class A).
+  wording.datagram_length = Status::kSuccess;     // C10-93.1.1
+  wording.no_read_depth = Status::kSuccess;       // check_init_depth: never gets its turn
+  wording.unreliable_local_error_is_sqe = false;  // rxe_qp_error, whatever the service
+  // copy_data: more than the receive has left is -EINVAL, which makes the receive malformed (class
+  // A).
   wording.receive_length = Status::kLocalQpOperation;
   wording.length_nak = Status::kRemoteOperation;
   wording.receive_memory = Status::kLocalQpOperation;
@@ -38,7 +39,8 @@ Wording WordingOf(const World& world) {
   wording.windows_bound_range = false;  // check_rkey: mr_check_range only
   wording.windows_check_pd = world.Knob(KnobId::rxe_window_pd) != 0;
   wording.uc_short = Wording::Short::kFails;
-  wording.ud_short = world.Knob(KnobId::rxe_ud_length_first) != 0 ? Wording::Short::kDropped : Wording::Short::kFails;
+  wording.ud_short = world.Knob(KnobId::rxe_ud_length_first) != 0 ? Wording::Short::kDropped
+                                                                  : Wording::Short::kFails;
   wording.unreliable_packet = Wording::Short::kDropped;
   wording.dropped = Status::kRemoteInvalidRequest;
   return wording;
@@ -69,7 +71,7 @@ RxeDevice::~RxeDevice() {
 
 bool RxeDevice::Progress() {
   bool worked = false;
-  const uint64_t now = waiting.empty() ? 0 : sys::MonotonicNs();
+  const uint64_t now = waiting.empty() ? 0 : fabric::Now();
   // Driving one may end the wait of another.
   const std::vector<QueuePair*> looked_at = waiting;
   for (QueuePair* qp : looked_at) {

@@ -16,13 +16,15 @@ namespace vabi::rxe {
 
 class QueuePair;
 
-// What one rxe device keeps (struct rxe_dev). Used with the fabric's lock held, but for what never changes.
+// What one rxe device keeps (struct rxe_dev). Used with the fabric's lock held, but for what never
+// changes.
 class RxeDevice : public fabric::Pollable {
  public:
   explicit RxeDevice(const Device& device);
   ~RxeDevice() override;
 
-  // Queue pairs whose request at the head of the queue waits for its peer, or whose send queue drains.
+  // Queue pairs whose request at the head of the queue waits for its peer, or whose send queue
+  // drains.
   bool Progress() override;
   bool NeedsPolling() const override { return !waiting.empty(); }
   // The NIC's thread looks after waiting queue pairs from now on. Without the fabric's lock.
@@ -37,7 +39,8 @@ class RxeDevice : public fabric::Pollable {
   const uint32_t entry_size;  // bytes of a completion that rxe writes
   const uint32_t port_mtu;    // bytes: what a datagram may carry
   const bool user_numbers;    // knob rxe.wr_numbers
-  const bool access_event, last_wqe_event, drain_by_slot, local_flushed, error_filled, flushes_later;
+  const bool access_event, last_wqe_event, drain_by_slot, local_flushed, error_filled,
+      flushes_later;
 
   Arena arena;
   std::vector<QueuePair*> waiting;

@@ -18,25 +18,33 @@ namespace {
 
 // All that rxe has had in any release; kernel files say which release serves it (matrix/kernels).
 constexpr Op kOps[] = {
-    Op::alloc_ucontext, Op::dealloc_ucontext, Op::mmap,          Op::alloc_pd,       Op::dealloc_pd,
-    Op::create_ah,      Op::create_user_ah,   Op::query_ah,      Op::modify_ah,      Op::destroy_ah,
-    Op::reg_user_mr,    Op::rereg_user_mr,    Op::dereg_mr,      Op::advise_mr,      Op::alloc_mw,
-    Op::dealloc_mw,     Op::create_cq,        Op::destroy_cq,    Op::resize_cq,      Op::poll_cq,
-    Op::peek_cq,        Op::req_notify_cq,    Op::create_qp,     Op::query_qp,       Op::modify_qp,
-    Op::destroy_qp,     Op::post_send,        Op::post_recv,     Op::attach_mcast,   Op::detach_mcast,
-    Op::create_srq,     Op::modify_srq,       Op::query_srq,     Op::destroy_srq,    Op::post_srq_recv,
-    Op::query_device,   Op::query_port,       Op::query_gid,     Op::query_pkey,     Op::process_mad,
-    Op::create_xrc_srq, Op::disassociate_ucontext, Op::query_device_ex, Op::create_cq_ex, Op::create_qp_ex,
+    Op::alloc_ucontext,  Op::dealloc_ucontext, Op::mmap,
+    Op::alloc_pd,        Op::dealloc_pd,       Op::create_ah,
+    Op::create_user_ah,  Op::query_ah,         Op::modify_ah,
+    Op::destroy_ah,      Op::reg_user_mr,      Op::rereg_user_mr,
+    Op::dereg_mr,        Op::advise_mr,        Op::alloc_mw,
+    Op::dealloc_mw,      Op::create_cq,        Op::destroy_cq,
+    Op::resize_cq,       Op::poll_cq,          Op::peek_cq,
+    Op::req_notify_cq,   Op::create_qp,        Op::query_qp,
+    Op::modify_qp,       Op::destroy_qp,       Op::post_send,
+    Op::post_recv,       Op::attach_mcast,     Op::detach_mcast,
+    Op::create_srq,      Op::modify_srq,       Op::query_srq,
+    Op::destroy_srq,     Op::post_srq_recv,    Op::query_device,
+    Op::query_port,      Op::query_gid,        Op::query_pkey,
+    Op::process_mad,     Op::create_xrc_srq,   Op::disassociate_ucontext,
+    Op::query_device_ex, Op::create_cq_ex,     Op::create_qp_ex,
     Op::modify_qp_ex,
 };
 
 // enum ib_odp_transport_cap_bits
-constexpr uint32_t kOdpSend = 1, kOdpRecv = 2, kOdpWrite = 4, kOdpRead = 8, kOdpAtomic = 16, kOdpSrqRecv = 32,
-                   kOdpFlush = 64, kOdpAtomicWrite = 128;
+constexpr uint32_t kOdpSend = 1, kOdpRecv = 2, kOdpWrite = 4, kOdpRead = 8, kOdpAtomic = 16,
+                   kOdpSrqRecv = 32, kOdpFlush = 64, kOdpAtomicWrite = 128;
 
 }  // namespace
 
-bool RxeDriver::Offers(Op op) const { return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps); }
+bool RxeDriver::Offers(Op op) const {
+  return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
+}
 
 // rxe.c: rxe_init_device_param
 void RxeDriver::Describe(const Device& device, DeviceAttributes* out) const {
@@ -77,20 +85,25 @@ void RxeDriver::Describe(const Device& device, DeviceAttributes* out) const {
 }
 
 // rxe.c: rxe_init_port_param; the rest stands in the world's port.
-void RxeDriver::DescribePort(const Device&, uint32_t, PortAttributes* out) const { out->max_vl_num = 1; }
+void RxeDriver::DescribePort(const Device&, uint32_t, PortAttributes* out) const {
+  out->max_vl_num = 1;
+}
 
 uint32_t RxeDriver::CompVectors(const Device& device) const {
   return static_cast<uint32_t>(device.world().Knob(KnobId::rxe_comp_vectors));
 }
 
 int RxeDriver::QueryDevice(Call& call, Device&) {
-  if (call.Violates(RuleId::rxe_query_device_udata, call.in.length() != 0 || call.out.length() != 0)) {
+  if (call.Violates(RuleId::rxe_query_device_udata,
+                    call.in.length() != 0 || call.out.length() != 0)) {
     return call.Refuse(RuleId::rxe_query_device_udata);
   }
   const int zero = call.in.length() == 0 ? 1 : call.in.TailIsZero(0);
   if (zero < 0) return call.Refuse(RuleId::rxe_query_device_fault);
-  if (call.Violates(RuleId::rxe_query_device_input, zero == 0)) return call.Refuse(RuleId::rxe_query_device_input);
-  if (call.out.length() != 0 && call.out.ClearFrom(0) != 0) return call.Refuse(RuleId::rxe_query_device_fault);
+  if (call.Violates(RuleId::rxe_query_device_input, zero == 0))
+    return call.Refuse(RuleId::rxe_query_device_input);
+  if (call.out.length() != 0 && call.out.ClearFrom(0) != 0)
+    return call.Refuse(RuleId::rxe_query_device_fault);
   return 0;
 }
 
@@ -107,16 +120,19 @@ int RxeDriver::AllocContext(Call&, Context& context) {
 }
 
 // rxe_mmap.c: rxe_mmap
-int RxeDriver::Map(Call& call, Context& context, uint64_t offset, uint64_t length, int, MapReply* reply) {
+int RxeDriver::Map(Call& call, Context& context, uint64_t offset, uint64_t length, int,
+                   MapReply* reply) {
   constexpr uint64_t kPageMask = 4095;
   std::lock_guard lock(fabric::Lock());
   Arena& arena = Of(*context.device).arena;
-  const auto found = std::find_if(arena.pending.begin(), arena.pending.end(), [&](const Arena::Pending& one) {
-    return one.context == &context && static_cast<uint64_t>(one.offset) == offset;
-  });
+  const auto found =
+      std::find_if(arena.pending.begin(), arena.pending.end(), [&](const Arena::Pending& one) {
+        return one.context == &context && static_cast<uint64_t>(one.offset) == offset;
+      });
   if (found == arena.pending.end()) return call.Refuse(RuleId::rxe_mmap_offset);
   reply->kind = found->kind;
-  const bool too_long = length > UINT64_MAX - kPageMask || ((length + kPageMask) & ~kPageMask) > found->size;
+  const bool too_long =
+      length > UINT64_MAX - kPageMask || ((length + kPageMask) & ~kPageMask) > found->size;
   if (call.Violates(RuleId::rxe_mmap_size, too_long)) return call.Refuse(RuleId::rxe_mmap_size);
   reply->memfd = arena.fd();
   reply->memfd_offset = found->offset;
@@ -135,11 +151,14 @@ int TellPlace(Call& call, const Queue& queue, size_t offset) {
   OwnedBody<64> place(call.world, VABI_S(mminfo));
   place.Set(VABI_F(mminfo, offset), static_cast<uint64_t>(queue.offset()));
   place.Set(VABI_F(mminfo, size), queue.size());
-  if (call.out.CopyAt(offset, place.base(), place.length()) != 0) return call.Refuse(RuleId::rxe_reply_fault);
+  if (call.out.CopyAt(offset, place.base(), place.length()) != 0)
+    return call.Refuse(RuleId::rxe_reply_fault);
   return 0;
 }
 
-uint64_t PlaceAlignment(const World& world) { return static_cast<uint64_t>(world.Knob(KnobId::rxe_mmap_shmlba)); }
+uint64_t PlaceAlignment(const World& world) {
+  return static_cast<uint64_t>(world.Knob(KnobId::rxe_mmap_shmlba));
+}
 
 }  // namespace rxe
 }  // namespace vabi

@@ -27,16 +27,18 @@ class RxeDriver : public DriverBase {
   int QueryDevice(Call& call, Device& device) override;
 
   int AllocContext(Call& call, Context& context) override;
-  int Map(Call& call, Context& context, uint64_t offset, uint64_t length, int protection, MapReply* reply) override;
+  int Map(Call& call, Context& context, uint64_t offset, uint64_t length, int protection,
+          MapReply* reply) override;
 
   int AllocPd(Call& call, Pd& pd) override;
   int RegMr(Call& call, Mr& mr) override;
-  int ReregMr(Call& call, Mr& mr, uint32_t flags, uint64_t start, uint64_t length, uint64_t iova, uint32_t access,
-              Pd* pd) override;
+  int ReregMr(Call& call, Mr& mr, uint32_t flags, uint64_t start, uint64_t length, uint64_t iova,
+              uint32_t access, Pd* pd) override;
   int DeregMr(Call& call, Mr& mr) override;
   int AllocMw(Call& call, Mw& mw) override;
   void DeallocMw(Mw& mw) override;
-  int AdviseMr(Call& call, Pd& pd, uint32_t advice, uint32_t flags, std::span<const fabric::Sge> list) override;
+  int AdviseMr(Call& call, Pd& pd, uint32_t advice, uint32_t flags,
+               std::span<const fabric::Sge> list) override;
 
   int CreateCq(Call& call, Cq& cq) override;
   int ResizeCq(Call& call, Cq& cq, uint32_t cqe) override;

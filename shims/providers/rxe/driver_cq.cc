@@ -33,8 +33,8 @@ int RxeDriver::CreateCq(Call& call, Cq& cq) {
   RxeDevice& rxe = Of(*cq.device);
   auto state = std::make_unique<CompletionQueue>(cq);
   uint32_t count = cq.cqe;
-  if (const int error = state->queue.Create(rxe.arena, rxe.layout, Queue::Kind::kToClient, &count, rxe.entry_size,
-                                            PlaceAlignment(world))) {
+  if (const int error = state->queue.Create(rxe.arena, rxe.layout, Queue::Kind::kToClient, &count,
+                                            rxe.entry_size, PlaceAlignment(world))) {
     return error;
   }
   if (const int error = TellPlace(call, state->queue, 0)) return error;
@@ -53,13 +53,14 @@ int RxeDriver::ResizeCq(Call& call, Cq& cq, uint32_t cqe) {
   std::lock_guard lock(fabric::Lock());
   RxeDevice& rxe = Of(*cq.device);
   CompletionQueue& state = CompletionQueue::Of(cq);
-  if (call.Violates(RuleId::rxe_resize_cqe, cqe > cq.device->attributes().max_cqe || cqe < state.queue.Count())) {
+  if (call.Violates(RuleId::rxe_resize_cqe,
+                    cqe > cq.device->attributes().max_cqe || cqe < state.queue.Count())) {
     return call.Refuse(RuleId::rxe_resize_cqe);
   }
   Queue fresh;
   uint32_t count = cqe;
-  if (const int error = fresh.Create(rxe.arena, rxe.layout, Queue::Kind::kToClient, &count, rxe.entry_size,
-                                     PlaceAlignment(world))) {
+  if (const int error = fresh.Create(rxe.arena, rxe.layout, Queue::Kind::kToClient, &count,
+                                     rxe.entry_size, PlaceAlignment(world))) {
     return error;
   }
   if (const int error = TellPlace(call, fresh, 0)) return error;

@@ -16,13 +16,16 @@ namespace {
 using fabric::MemoryKey;
 
 // enum ib_access_flags
-constexpr uint32_t kRemote = 2 | 4 | 8, kWritable = 1 | 2 | 8 | 16, kOnDemand = 64, kFlushPersistent = 1 << 9;
-// RXE_ACCESS_SUPPORTED_MR: LOCAL_WRITE, the remote three, MW_BIND, ON_DEMAND, FLUSH_*, and the optional range
+constexpr uint32_t kRemote = 2 | 4 | 8, kWritable = 1 | 2 | 8 | 16, kOnDemand = 64,
+                   kFlushPersistent = 1 << 9;
+// RXE_ACCESS_SUPPORTED_MR: LOCAL_WRITE, the remote three, MW_BIND, ON_DEMAND, FLUSH_*, and the
+// optional range
 constexpr uint32_t kSupported = 0x35f | 0x3ff00000;
 // enum ib_mr_rereg_flags
 constexpr uint32_t kReregPd = 2, kReregAccess = 4;
 
-// The low byte of a key. rxe takes a random one; here it depends on the index, so that runs are alike.
+// The low byte of a key. rxe takes a random one; here it depends on the index, so that runs are
+// alike.
 uint32_t KeyOf(uint32_t index) { return index << 8 | ((index * 37 + 11) & 0xff); }
 
 struct Window : DriverState {
@@ -41,14 +44,16 @@ int RxeDriver::CheckRange(Call& call, uint64_t start, uint64_t length, uint32_t 
   }
   const uint64_t end = start + length;
   const bool wraps = end < start || end > UINT64_MAX - (kPage - 1);
-  if (call.Violates(RuleId::rxe_mr_range, wraps || length == 0)) return call.Refuse(RuleId::rxe_mr_range);
+  if (call.Violates(RuleId::rxe_mr_range, wraps || length == 0))
+    return call.Refuse(RuleId::rxe_mr_range);
   if (on_demand) {
     if (call.Violates(RuleId::rxe_mr_odp, call.world.Knob(KnobId::rxe_odp) == 0)) {
       return call.Refuse(RuleId::rxe_mr_odp);
     }
     return 0;
   }
-  if (!sys::UserRangeMapped(start, length, (access & kWritable) != 0)) return call.Refuse(RuleId::rxe_mr_fault);
+  if (!sys::UserRangeMapped(start, length, (access & kWritable) != 0))
+    return call.Refuse(RuleId::rxe_mr_fault);
   if (call.Violates(RuleId::rxe_mr_persistent, (access & kFlushPersistent) != 0)) {
     return call.Refuse(RuleId::rxe_mr_persistent);
   }
@@ -56,7 +61,8 @@ int RxeDriver::CheckRange(Call& call, uint64_t start, uint64_t length, uint32_t 
 }
 
 int RxeDriver::RegMr(Call& call, Mr& mr) {
-  if (call.Violates(RuleId::rxe_mr_access, (mr.access & ~kSupported) != 0)) return call.Refuse(RuleId::rxe_mr_access);
+  if (call.Violates(RuleId::rxe_mr_access, (mr.access & ~kSupported) != 0))
+    return call.Refuse(RuleId::rxe_mr_access);
   if (const int error = CheckRange(call, mr.start, mr.length, mr.access)) return error;
   std::lock_guard lock(fabric::Lock());
   RxeDevice& rxe = Of(*mr.device);
@@ -73,7 +79,8 @@ int RxeDriver::RegMr(Call& call, Mr& mr) {
   return 0;
 }
 
-int RxeDriver::ReregMr(Call& call, Mr& mr, uint32_t flags, uint64_t, uint64_t, uint64_t, uint32_t access, Pd* pd) {
+int RxeDriver::ReregMr(Call& call, Mr& mr, uint32_t flags, uint64_t, uint64_t, uint64_t,
+                       uint32_t access, Pd* pd) {
   if (call.Violates(RuleId::rxe_rereg_flags, (flags & ~(kReregPd | kReregAccess)) != 0)) {
     return call.Refuse(RuleId::rxe_rereg_flags);
   }
@@ -124,7 +131,8 @@ void RxeDriver::DeallocMw(Mw& mw) {
   std::lock_guard lock(fabric::Lock());
   // A bind may have changed the low byte of its key.
   const uint32_t index = static_cast<Window*>(mw.driver.get())->index;
-  for (uint32_t low = 0; low < 256; ++low) fabric::ForgetWindow(mw.device->number(), index << 8 | low);
+  for (uint32_t low = 0; low < 256; ++low)
+    fabric::ForgetWindow(mw.device->number(), index << 8 | low);
 }
 
 // rxe_odp.c: rxe_ib_advise_mr. Pages are where they are; there is nothing to bring in.
@@ -143,10 +151,12 @@ static bool HasIpNetwork(const Device& device, const fabric::AddressVector& addr
 int RxeDriver::CreateAh(Call& call, Ah& ah) {
   std::lock_guard lock(fabric::Lock());
   RxeDevice& rxe = Of(*ah.device);
-  if (call.Violates(RuleId::rxe_av_network, ah.address.is_global && !HasIpNetwork(*ah.device, ah.address))) {
+  if (call.Violates(RuleId::rxe_av_network,
+                    ah.address.is_global && !HasIpNetwork(*ah.device, ah.address))) {
     return call.Refuse(RuleId::rxe_av_network);
   }
-  // A program with room for it gets a number to put into its requests; others send the address along.
+  // A program with room for it gets a number to put into its requests; others send the address
+  // along.
   const size_t size = call.world.Size(VABI_S(rxe_create_ah_resp));
   const uint32_t number = rxe.next_ah++;
   if (size != 0 && call.out.length() >= size) {
@@ -165,7 +175,8 @@ int RxeDriver::CreateAh(Call& call, Ah& ah) {
 
 void RxeDriver::DestroyAh(Ah& ah) {
   std::lock_guard lock(fabric::Lock());
-  std::erase_if(Of(*ah.device).address_handles, [&ah](const auto& entry) { return entry.second == &ah; });
+  std::erase_if(Of(*ah.device).address_handles,
+                [&ah](const auto& entry) { return entry.second == &ah; });
 }
 
 }  // namespace vabi::rxe

@@ -24,7 +24,9 @@ constexpr uint8_t kForever = 7;  // of retry_cnt and rnr_retry
 
 bool IsConnected(uint8_t type) { return type == kQptRc || type == kQptUc; }
 
-uint8_t RoundUp(uint8_t depth) { return depth == 0 ? 0 : static_cast<uint8_t>(std::bit_ceil<unsigned int>(depth)); }
+uint8_t RoundUp(uint8_t depth) {
+  return depth == 0 ? 0 : static_cast<uint8_t>(std::bit_ceil<unsigned int>(depth));
+}
 
 }  // namespace
 
@@ -33,11 +35,15 @@ int RxeDriver::CheckCapabilities(Call& call, const QpCapabilities& cap, bool has
   const auto limit = [&](KnobId id) { return static_cast<uint32_t>(call.world.Knob(id)); };
   const auto refused = [&](RuleId rule, bool too_many) { return call.Violates(rule, too_many); };
   const uint32_t max_wr = limit(KnobId::rxe_max_qp_wr), max_sge = limit(KnobId::rxe_max_sge);
-  if (refused(RuleId::rxe_qp_send_wr, cap.max_send_wr > max_wr)) return call.Refuse(RuleId::rxe_qp_send_wr);
-  if (refused(RuleId::rxe_qp_send_sge, cap.max_send_sge > max_sge)) return call.Refuse(RuleId::rxe_qp_send_sge);
+  if (refused(RuleId::rxe_qp_send_wr, cap.max_send_wr > max_wr))
+    return call.Refuse(RuleId::rxe_qp_send_wr);
+  if (refused(RuleId::rxe_qp_send_sge, cap.max_send_sge > max_sge))
+    return call.Refuse(RuleId::rxe_qp_send_sge);
   if (!has_srq) {
-    if (refused(RuleId::rxe_qp_recv_wr, cap.max_recv_wr > max_wr)) return call.Refuse(RuleId::rxe_qp_recv_wr);
-    if (refused(RuleId::rxe_qp_recv_sge, cap.max_recv_sge > max_sge)) return call.Refuse(RuleId::rxe_qp_recv_sge);
+    if (refused(RuleId::rxe_qp_recv_wr, cap.max_recv_wr > max_wr))
+      return call.Refuse(RuleId::rxe_qp_recv_wr);
+    if (refused(RuleId::rxe_qp_recv_sge, cap.max_recv_sge > max_sge))
+      return call.Refuse(RuleId::rxe_qp_recv_sge);
   }
   if (refused(RuleId::rxe_qp_inline, cap.max_inline > limit(KnobId::rxe_max_inline))) {
     return call.Refuse(RuleId::rxe_qp_inline);
@@ -53,8 +59,10 @@ int RxeDriver::CreateQp(Call& call, Qp& qp) {
   const bool reply_short =
       call.out.length() < (told ? world.Size(VABI_S(rxe_create_qp_resp)) : 2 * place_size);
   if (call.Violates(RuleId::rxe_qp_input, has_input)) return call.Refuse(RuleId::rxe_qp_input);
-  if (world.Knob(KnobId::rxe_reply_required) != 0 && reply_short) return call.Refuse(RuleId::rxe_qp_reply_short);
-  if (call.Violates(RuleId::rxe_qp_flags, qp.create_flags != 0)) return call.Refuse(RuleId::rxe_qp_flags);
+  if (world.Knob(KnobId::rxe_reply_required) != 0 && reply_short)
+    return call.Refuse(RuleId::rxe_qp_reply_short);
+  if (call.Violates(RuleId::rxe_qp_flags, qp.create_flags != 0))
+    return call.Refuse(RuleId::rxe_qp_flags);
   const bool known = qp.qp_type == kQptRc || qp.qp_type == kQptUc || qp.qp_type == kQptUd;
   if (call.Violates(RuleId::rxe_qp_type, !known)) return call.Refuse(RuleId::rxe_qp_type);
   if (qp.send_cq == nullptr || qp.recv_cq == nullptr) return call.Refuse(RuleId::rxe_qp_no_cq);
@@ -63,7 +71,8 @@ int RxeDriver::CreateQp(Call& call, Qp& qp) {
   if (has_input && world.Knob(KnobId::rxe_qp_input_oops) != 0) {
     return call.Unmodelled("rxe: private input to CREATE_QP takes this kernel down");
   }
-  if (call.Violates(RuleId::rxe_qp_input_late, has_input)) return call.Refuse(RuleId::rxe_qp_input_late);
+  if (call.Violates(RuleId::rxe_qp_input_late, has_input))
+    return call.Refuse(RuleId::rxe_qp_input_late);
   if (reply_short) return call.Refuse(RuleId::rxe_qp_reply_short);
 
   std::lock_guard lock(fabric::Lock());
@@ -72,7 +81,8 @@ int RxeDriver::CreateQp(Call& call, Qp& qp) {
   const Layout& layout = rxe.layout;
   const uint64_t alignment = PlaceAlignment(world);
 
-  // rxe_init_sq. The larger of elements and inline data is what a slot has room for, and is granted.
+  // rxe_init_sq. The larger of elements and inline data is what a slot has room for, and is
+  // granted.
   const uint32_t room = std::max(qp.cap.max_send_sge * layout.sge_size, qp.cap.max_inline);
   if (world.Knob(KnobId::rxe_sq_caps) != 0) {
     state->max_send_sge = room / layout.sge_size;
@@ -86,19 +96,22 @@ int RxeDriver::CreateQp(Call& call, Qp& qp) {
                                            layout.send_size + room, alignment)) {
     return error;
   }
-  const size_t send_at = told ? static_cast<size_t>(world.At(VABI_F(rxe_create_qp_resp, sq_mi)).offset) : place_size;
+  const size_t send_at =
+      told ? static_cast<size_t>(world.At(VABI_F(rxe_create_qp_resp, sq_mi)).offset) : place_size;
   if (const int error = TellPlace(call, state->send, send_at)) return error;
 
   // rxe_init_rq
   uint32_t receive_count = qp.cap.max_recv_wr;
   state->max_receive_sge = qp.cap.max_recv_sge;
   if (qp.srq == nullptr) {
-    const uint64_t element = layout.recv_size + static_cast<uint64_t>(qp.cap.max_recv_sge) * layout.sge_size;
-    if (const int error = state->receive.Create(rxe.arena, layout, Queue::Kind::kFromClient, &receive_count,
-                                                element, alignment)) {
+    const uint64_t element =
+        layout.recv_size + static_cast<uint64_t>(qp.cap.max_recv_sge) * layout.sge_size;
+    if (const int error = state->receive.Create(rxe.arena, layout, Queue::Kind::kFromClient,
+                                                &receive_count, element, alignment)) {
       return error;
     }
-    const size_t receive_at = told ? static_cast<size_t>(world.At(VABI_F(rxe_create_qp_resp, rq_mi)).offset) : 0;
+    const size_t receive_at =
+        told ? static_cast<size_t>(world.At(VABI_F(rxe_create_qp_resp, rq_mi)).offset) : 0;
     if (const int error = TellPlace(call, state->receive, receive_at)) return error;
     state->receive.AnnounceTo(call.file.context(), "RQ");
   }
@@ -120,7 +133,8 @@ int RxeDriver::CreateQp(Call& call, Qp& qp) {
 }
 
 // rxe_qp_chk_attr, in its order
-int RxeDriver::CheckAttributes(Call& call, const Qp& qp, const QpAttributes& attr, uint32_t mask) const {
+int RxeDriver::CheckAttributes(Call& call, const Qp& qp, const QpAttributes& attr,
+                               uint32_t mask) const {
   if ((mask & kQpAccessFlags) != 0 &&
       call.Violates(RuleId::rxe_modify_access,
                     !IsConnected(qp.qp_type) || (attr.access_flags & ~kSupportedAccess) != 0)) {
@@ -130,7 +144,8 @@ int RxeDriver::CheckAttributes(Call& call, const Qp& qp, const QpAttributes& att
     constexpr uint8_t kRoceV2 = 2;
     uint8_t type = 0;
     if (!address.is_global) return false;
-    return fabric::SourceGid(qp.device->number(), 1, address.sgid_index, &type) == nullptr || type != kRoceV2;
+    return fabric::SourceGid(qp.device->number(), 1, address.sgid_index, &type) == nullptr ||
+           type != kRoceV2;
   };
   if ((mask & kQpAv) != 0 && call.Violates(RuleId::rxe_av_network, no_network(attr.address))) {
     return call.Refuse(RuleId::rxe_av_network);
@@ -148,10 +163,12 @@ int RxeDriver::CheckAttributes(Call& call, const Qp& qp, const QpAttributes& att
     return call.Refuse(RuleId::rxe_modify_mtu);
   }
   if ((mask & kQpMaxRdAtomic) != 0 &&
-      call.Violates(RuleId::rxe_modify_rd_atomic, attr.max_rd_atomic > qp.device->attributes().max_qp_rd_atom)) {
+      call.Violates(RuleId::rxe_modify_rd_atomic,
+                    attr.max_rd_atomic > qp.device->attributes().max_qp_rd_atom)) {
     return call.Refuse(RuleId::rxe_modify_rd_atomic);
   }
-  if ((mask & kQpTimeout) != 0 && call.Violates(RuleId::rxe_modify_timeout, attr.timeout > kLongestTimeout)) {
+  if ((mask & kQpTimeout) != 0 &&
+      call.Violates(RuleId::rxe_modify_timeout, attr.timeout > kLongestTimeout)) {
     return call.Refuse(RuleId::rxe_modify_timeout);
   }
   return 0;
@@ -164,7 +181,8 @@ int RxeDriver::ModifyQp(Call& call, Qp& qp, QpState next, const QpAttributes& at
   std::unique_lock lock(fabric::Lock());
   QueuePair& state = QueuePair::Of(qp);
   if (const int error = CheckAttributes(call, qp, attr, mask)) return error;
-  if (call.Violates(RuleId::rxe_modify_draining, (mask & kQpState) != 0 && qp.state == QpState::kSqd &&
+  if (call.Violates(RuleId::rxe_modify_draining, (mask & kQpState) != 0 &&
+                                                     qp.state == QpState::kSqd &&
                                                      state.draining() && next != QpState::kErr)) {
     return call.Refuse(RuleId::rxe_modify_draining);
   }

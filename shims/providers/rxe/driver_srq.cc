@@ -13,8 +13,8 @@
 namespace vabi::rxe {
 namespace {
 
-constexpr uint32_t kBasic = 0;                 // IB_SRQT_BASIC
-constexpr uint32_t kMaxWr = 1, kLimit = 2;     // enum ib_srq_attr_mask
+constexpr uint32_t kBasic = 0;              // IB_SRQT_BASIC
+constexpr uint32_t kMaxWr = 1, kLimit = 2;  // enum ib_srq_attr_mask
 
 uint64_t ElementSize(const RxeDevice& rxe, uint32_t max_sge) {
   return rxe.layout.recv_size + static_cast<uint64_t>(max_sge) * rxe.layout.sge_size;
@@ -26,10 +26,13 @@ int RxeDriver::CreateSrq(Call& call, Srq& srq) {
   const World& world = call.world;
   const DeviceAttributes& limits = srq.device->attributes();
   const bool told = world.Has(VABI_S(rxe_create_srq_resp));
-  const size_t reply_size = told ? world.Size(VABI_S(rxe_create_srq_resp)) : world.Size(VABI_S(mminfo));
+  const size_t reply_size =
+      told ? world.Size(VABI_S(rxe_create_srq_resp)) : world.Size(VABI_S(mminfo));
   const bool reply_short = call.out.length() < reply_size;
-  if (world.Knob(KnobId::rxe_reply_required) != 0 && reply_short) return call.Refuse(RuleId::rxe_srq_reply_short);
-  if (call.Violates(RuleId::rxe_srq_type, srq.srq_type != kBasic)) return call.Refuse(RuleId::rxe_srq_type);
+  if (world.Knob(KnobId::rxe_reply_required) != 0 && reply_short)
+    return call.Refuse(RuleId::rxe_srq_reply_short);
+  if (call.Violates(RuleId::rxe_srq_type, srq.srq_type != kBasic))
+    return call.Refuse(RuleId::rxe_srq_type);
   if (call.Violates(RuleId::rxe_srq_max_wr, srq.max_wr > limits.max_srq_wr || srq.max_wr == 0)) {
     return call.Refuse(RuleId::rxe_srq_max_wr);
   }
@@ -46,15 +49,18 @@ int RxeDriver::CreateSrq(Call& call, Srq& srq) {
   state->max_sge = std::max(srq.max_sge, 1u);
   state->limit = srq.srq_limit;
   uint32_t count = srq.max_wr;
-  if (const int error = state->queue.Create(rxe.arena, rxe.layout, Queue::Kind::kFromClient, &count,
-                                            ElementSize(rxe, state->max_sge), PlaceAlignment(world))) {
+  if (const int error =
+          state->queue.Create(rxe.arena, rxe.layout, Queue::Kind::kFromClient, &count,
+                              ElementSize(rxe, state->max_sge), PlaceAlignment(world))) {
     return error;
   }
   if (const int error = TellPlace(call, state->queue, 0)) return error;
   const uint32_t number = rxe.next_srq++;
   const size_t number_at =
-      told ? static_cast<size_t>(world.At(VABI_F(rxe_create_srq_resp, srq_num)).offset) : reply_size;
-  if (call.out.length() >= number_at + sizeof(number) && call.out.CopyAt(number_at, &number, sizeof(number)) != 0) {
+      told ? static_cast<size_t>(world.At(VABI_F(rxe_create_srq_resp, srq_num)).offset)
+           : reply_size;
+  if (call.out.length() >= number_at + sizeof(number) &&
+      call.out.CopyAt(number_at, &number, sizeof(number)) != 0) {
     return call.Refuse(RuleId::rxe_reply_fault);
   }
   state->queue.AnnounceTo(call.file.context(), "SRQ");
@@ -75,7 +81,8 @@ int RxeDriver::ModifySrq(Call& call, Srq& srq, uint32_t max_wr, uint32_t limit, 
       return call.Refuse(RuleId::rxe_modify_srq_short);
     }
     OwnedBody<64> request(world, VABI_S(rxe_modify_srq_cmd));
-    if (call.in.Copy(request.base(), request.length()) != 0) return call.Refuse(RuleId::rxe_modify_srq_fault);
+    if (call.in.Copy(request.base(), request.length()) != 0)
+      return call.Refuse(RuleId::rxe_modify_srq_fault);
     const int zero = call.in.TailIsZero(request.length());
     if (call.On(RuleId::rxe_modify_srq_tail)) {
       if (zero < 0) return call.Refuse(RuleId::rxe_modify_srq_fault);
@@ -92,28 +99,32 @@ int RxeDriver::ModifySrq(Call& call, Srq& srq, uint32_t max_wr, uint32_t limit, 
     if (call.Violates(RuleId::rxe_srq_max_wr, max_wr > limits.max_srq_wr || max_wr == 0)) {
       return call.Refuse(RuleId::rxe_srq_max_wr);
     }
-    if (call.Violates(RuleId::rxe_modify_srq_below_limit, state.limit != 0 && max_wr < state.limit)) {
+    if (call.Violates(RuleId::rxe_modify_srq_below_limit,
+                      state.limit != 0 && max_wr < state.limit)) {
       return call.Refuse(RuleId::rxe_modify_srq_below_limit);
     }
   }
   if ((mask & kLimit) != 0 &&
-      call.Violates(RuleId::rxe_modify_srq_limit, limit > limits.max_srq_wr || limit > state.queue.mask())) {
+      call.Violates(RuleId::rxe_modify_srq_limit,
+                    limit > limits.max_srq_wr || limit > state.queue.mask())) {
     return call.Refuse(RuleId::rxe_modify_srq_limit);
   }
   if ((mask & kMaxWr) != 0) {
     Queue fresh;
     uint32_t count = max_wr;
     const uint64_t element = ElementSize(rxe, state.max_sge);
-    if (const int error = fresh.Create(rxe.arena, rxe.layout, Queue::Kind::kFromClient, &count, element,
-                                       PlaceAlignment(world))) {
+    if (const int error = fresh.Create(rxe.arena, rxe.layout, Queue::Kind::kFromClient, &count,
+                                       element, PlaceAlignment(world))) {
       return error;
     }
-    // The new place goes to where the request says, not into the reply; to nowhere: it cannot be mapped.
+    // The new place goes to where the request says, not into the reply; to nowhere: it cannot be
+    // mapped.
     if (place_at != 0) {
       OwnedBody<64> place(world, VABI_S(mminfo));
       place.Set(VABI_F(mminfo, offset), static_cast<uint64_t>(fresh.offset()));
       place.Set(VABI_F(mminfo, size), fresh.size());
-      if (sys::CopyToUser(place_at, place.base(), place.length()) != 0) return call.Refuse(RuleId::rxe_reply_fault);
+      if (sys::CopyToUser(place_at, place.base(), place.length()) != 0)
+        return call.Refuse(RuleId::rxe_reply_fault);
       fresh.AnnounceTo(call.file.context(), "SRQ");
     }
     if (state.queue.Count() > count) return call.Refuse(RuleId::rxe_resize_below_count);

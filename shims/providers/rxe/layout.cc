@@ -4,8 +4,8 @@
 namespace vabi::rxe {
 namespace {
 
-// struct rxe_queue_buf was the kernel's own (rxe_queue.h) until 5.11 put it into the UAPI header; its layout
-// is the same in 4.9 and in 7.3.
+// struct rxe_queue_buf was the kernel's own (rxe_queue.h) until 5.11 put it into the UAPI header;
+// its layout is the same in 4.9 and in 7.3.
 constexpr uint32_t kOldIndexMask = 4, kOldProducer = 128, kOldConsumer = 256, kOldHeader = 384;
 
 }  // namespace
@@ -36,8 +36,13 @@ Layout::Layout(const World& world) {
   atomic_rkey = wr + AT(rxe_send_wr, atomic_rkey);
   remote_qpn = wr + AT(rxe_send_wr, ud_remote_qpn);
   remote_qkey = wr + AT(rxe_send_wr, ud_remote_qkey);
-  const auto inside = [wr](int16_t offset) { return offset < 0 ? -1 : static_cast<int32_t>(wr) + offset; };
+  const auto inside = [wr](int16_t offset) {
+    return offset < 0 ? -1 : static_cast<int32_t>(wr) + offset;
+  };
   ah_num = inside(MAYBE(rxe_send_wr, ud_ah_num));
+  flush_rkey = inside(MAYBE(rxe_send_wr, flush_rkey));
+  flush_type = inside(MAYBE(rxe_send_wr, flush_type));
+  flush_level = inside(MAYBE(rxe_send_wr, flush_level));
   window_address = inside(MAYBE(rxe_send_wr, mw_addr));
   window_length = inside(MAYBE(rxe_send_wr, mw_length));
   window_region = inside(MAYBE(rxe_send_wr, mw_mr_lkey));

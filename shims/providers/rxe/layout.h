@@ -8,8 +8,8 @@
 
 #include "harness/world/world.h"
 
-// Where this kernel's rxe looks for what in the memory that it shares with a program: byte offsets from the
-// facts (rdma_user_rxe.h, ib_user_verbs.h), taken once for a device.
+// Where this kernel's rxe looks for what in the memory that it shares with a program: byte offsets
+// from the facts (rdma_user_rxe.h, ib_user_verbs.h), taken once for a device.
 
 namespace vabi::rxe {
 
@@ -26,7 +26,9 @@ struct Layout {
   uint32_t atomic_address, atomic_compare_add, atomic_swap, atomic_rkey;
   uint32_t remote_qpn, remote_qkey, av;
   int32_t ah_num;  // -1: this kernel knows address handles in the queue only
-  int32_t window_address, window_length, window_region, window_window, window_key, window_access;  // -1: none
+  int32_t flush_rkey, flush_type, flush_level;  // -1: no FLUSH, no ATOMIC_WRITE
+  int32_t window_address, window_length, window_region, window_window, window_key,
+      window_access;  // -1: none
   uint32_t status, state;
   uint32_t send_length, send_count, send_sges;
   uint32_t inline_data;
@@ -42,7 +44,8 @@ struct Layout {
   bool has_dmac;
 
   // struct ib_uverbs_wc
-  uint32_t wc_wr_id, wc_status, wc_opcode, wc_byte_length, wc_immediate, wc_qpn, wc_source_qpn, wc_flags, wc_port;
+  uint32_t wc_wr_id, wc_status, wc_opcode, wc_byte_length, wc_immediate, wc_qpn, wc_source_qpn,
+      wc_flags, wc_port;
 };
 
 template <typename T>

@@ -50,7 +50,8 @@ int64_t Arena::Allocate(uint64_t size, uint64_t alignment) {
 void Arena::Free(int64_t offset, uint64_t size) {
   // A program that still has it mapped finds zeros there; with rxe it would keep the pages.
   std::erase_if(pending, [offset](const Pending& one) { return one.offset == offset; });
-  sys::Syscall(SYS_fallocate, fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, static_cast<long>(size));
+  sys::Syscall(SYS_fallocate, fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset,
+               static_cast<long>(size));
 }
 
 void Queue::Swap(Queue& other) {

@@ -10,16 +10,16 @@
 #include "shims/providers/rxe/layout.h"
 #include "shims/uverbs/driver.h"
 
-// The queues that rxe shares with a program (rxe_queue.c, rxe_mmap.c): a header with two indices and elements
-// of a power of two bytes. All of a device lie in one memory file, each at the offset that the program is told to
-// give to mmap.
+// The queues that rxe shares with a program (rxe_queue.c, rxe_mmap.c): a header with two indices
+// and elements of a power of two bytes. All of a device lie in one memory file, each at the offset
+// that the program is told to give to mmap.
 
 namespace vabi::rxe {
 
 class Queue;
 
-// The device's memory file, and the queues in it that wait to be mapped (rxe_dev.pending_mmaps). Used with
-// the fabric's lock held.
+// The device's memory file, and the queues in it that wait to be mapped (rxe_dev.pending_mmaps).
+// Used with the fabric's lock held.
 class Arena {
  public:
   ~Arena();
@@ -45,8 +45,8 @@ class Arena {
 
 class Queue {
  public:
-  // The producer is the program (work queues) or rxe (completion queues); the other index is rxe's view of
-  // what it has consumed or produced, of which the shared one is but a copy.
+  // The producer is the program (work queues) or rxe (completion queues); the other index is rxe's
+  // view of what it has consumed or produced, of which the shared one is but a copy.
   enum class Kind : uint8_t { kFromClient, kToClient };
 
   Queue() = default;
@@ -55,8 +55,10 @@ class Queue {
   Queue& operator=(const Queue&) = delete;
   void Swap(Queue& other);
 
-  // rxe_queue_init: at least `count` elements of at least `element` bytes; count becomes what fits. 0, -ENOMEM.
-  int Create(Arena& arena, const Layout& layout, Kind kind, uint32_t* count, uint64_t element, uint64_t alignment);
+  // rxe_queue_init: at least `count` elements of at least `element` bytes; count becomes what fits.
+  // 0, -ENOMEM.
+  int Create(Arena& arena, const Layout& layout, Kind kind, uint32_t* count, uint64_t element,
+             uint64_t alignment);
   void Destroy();
   bool exists() const { return base_ != nullptr; }
   void AnnounceTo(const Context* context, const char* kind);
@@ -68,16 +70,21 @@ class Queue {
 
   // Indices, always within the mask: the program may write anything.
   uint32_t Producer() const {
-    return kind_ == Kind::kToClient ? own_ : Shared(layout_->producer_index).load(std::memory_order_acquire) & mask_;
+    return kind_ == Kind::kToClient
+               ? own_
+               : Shared(layout_->producer_index).load(std::memory_order_acquire) & mask_;
   }
   uint32_t Consumer() const {
-    return kind_ == Kind::kFromClient ? own_
-                                      : Shared(layout_->consumer_index).load(std::memory_order_acquire) & mask_;
+    return kind_ == Kind::kFromClient
+               ? own_
+               : Shared(layout_->consumer_index).load(std::memory_order_acquire) & mask_;
   }
   bool Empty() const { return Producer() == Consumer(); }
   bool Full() const { return ((Producer() + 1) & mask_) == Consumer(); }
   uint32_t Count() const { return (Producer() - Consumer()) & mask_; }
-  uint8_t* Slot(uint32_t index) const { return base_ + layout_->data + (static_cast<uint64_t>(index & mask_) << log2_); }
+  uint8_t* Slot(uint32_t index) const {
+    return base_ + layout_->data + (static_cast<uint64_t>(index & mask_) << log2_);
+  }
   void AdvanceConsumer() { SetOwn(own_ + 1); }
   void RetreatConsumer() { SetOwn(own_ - 1); }
   void AdvanceProducer() { SetOwn(own_ + 1); }
@@ -88,7 +95,9 @@ class Queue {
   void TakeOver(Queue& old, uint64_t element);
 
  private:
-  std::atomic<uint32_t>& Shared(uint32_t at) const { return *reinterpret_cast<std::atomic<uint32_t>*>(base_ + at); }
+  std::atomic<uint32_t>& Shared(uint32_t at) const {
+    return *reinterpret_cast<std::atomic<uint32_t>*>(base_ + at);
+  }
   void SetOwn(uint32_t index) {
     own_ = index & mask_;
     Shared(kind_ == Kind::kToClient ? layout_->producer_index : layout_->consumer_index)

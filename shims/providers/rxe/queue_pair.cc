@@ -5,7 +5,6 @@
 
 #include "shims/fabric/window.h"
 #include "shims/providers/rxe/shared_receive_queue.h"
-#include "shims/trace/trace.h"
 #include "shims/uverbs/events.h"
 #include "shims/uverbs/qp_state.h"
 
@@ -31,9 +30,12 @@ constexpr uint32_t kWcUnknown = 0xff;  // rxe_comp.c: wr_to_wc_opcode
 
 Service ServiceOf(uint8_t type) {
   switch (type) {
-    case kQptRc: return Service::kRc;
-    case kQptUc: return Service::kUc;
-    default: return Service::kUd;
+    case kQptRc:
+      return Service::kRc;
+    case kQptUc:
+      return Service::kUc;
+    default:
+      return Service::kUd;
   }
 }
 
@@ -88,7 +90,8 @@ void QueuePair::ReturnReceive(const fabric::RecvRequest&) {
 }
 
 // rxe_resp.c: do_complete
-void QueuePair::CompleteReceive(const fabric::RecvRequest& request, const fabric::Completion& from) {
+void QueuePair::CompleteReceive(const fabric::RecvRequest& request,
+                                const fabric::Completion& from) {
   WorkCompletion completion;
   completion.wr_id = request.wr_id;
   completion.status = static_cast<uint32_t>(from.status);
@@ -103,8 +106,8 @@ void QueuePair::CompleteReceive(const fabric::RecvRequest& request, const fabric
     completion.source_qpn = from.source_qpn;
     completion.port = port;
   }
-  const bool posted = CompletionQueue::Of(*qp.recv_cq)
-                          .Post(rxe.layout, rxe.entry_size, completion, from.solicited);
+  const bool posted =
+      CompletionQueue::Of(*qp.recv_cq).Post(rxe.layout, rxe.entry_size, completion, from.solicited);
   // RESPST_ERR_CQ_OVERFLOW, class G
   if (!posted && state != EndpointState::kErr) {
     state = EndpointState::kErr;
@@ -137,9 +140,11 @@ void QueuePair::FlushSend() {
   while (!send.Empty()) {
     if (tell) {
       const uint8_t* slot = send.Slot(send.Consumer());
-      const Operation* operation = FindOperation(Load<uint32_t>(slot, rxe.layout.opcode), rxe.user_numbers);
+      const Operation* operation =
+          FindOperation(rxe.layout, Load<uint32_t>(slot, rxe.layout.opcode), rxe.user_numbers);
       tell = CompletionQueue::Of(*qp.send_cq)
-                 .Post(rxe.layout, rxe.entry_size, MakeCompletion(slot, operation, Status::kFlushed), false);
+                 .Post(rxe.layout, rxe.entry_size,
+                       MakeCompletion(slot, operation, Status::kFlushed), false);
     }
     send.AdvanceConsumer();
   }
@@ -179,8 +184,10 @@ void QueuePair::Reset() {
 void QueuePair::SetState(QpState next) {
   state = static_cast<EndpointState>(next);
   switch (next) {
-    case QpState::kReset: return Reset();
-    case QpState::kErr: return EnterError();
+    case QpState::kReset:
+      return Reset();
+    case QpState::kErr:
+      return EnterError();
     case QpState::kSqd:
       // Drained is what the send task finds when it runs, a little later.
       draining_ = true;
@@ -191,8 +198,8 @@ void QueuePair::SetState(QpState next) {
   }
 }
 
-// rxe_req.c: req_check_sq_drain_done. Since 6.6 it looks at the slot at the head even when the queue is
-// empty; there stands what the slot's last use has left.
+// rxe_req.c: req_check_sq_drain_done. Since 6.6 it looks at the slot at the head even when the
+// queue is empty; there stands what the slot's last use has left.
 void QueuePair::CheckDrained() {
   if (state != EndpointState::kSqd || !draining_ || waits_) return;
   if (rxe.drain_by_slot || !send.Empty()) {
@@ -235,12 +242,9 @@ void QueuePair::Drive() {
 }
 
 bool QueuePair::Carry(uint8_t* slot) {
-  const Operation* operation = FindOperation(Load<uint32_t>(slot, rxe.layout.opcode), rxe.user_numbers);
+  const Operation* operation =
+      FindOperation(rxe.layout, Load<uint32_t>(slot, rxe.layout.opcode), rxe.user_numbers);
   if (operation == nullptr) {
-    const auto number = Load<uint32_t>(slot, rxe.layout.opcode);
-    if (rxe.user_numbers && (number == 14 || number == 15)) {
-      trace::Event("unmodelled", "rxe: FLUSH and ATOMIC_WRITE work requests");
-    }
     FailLocally(slot, nullptr, rxe.wording.local_key);
     return true;
   }
@@ -275,8 +279,8 @@ bool QueuePair::Carry(uint8_t* slot) {
   }
   StopWaiting();
   if (draining_) WaitInLine();
-  if (completion.status == Status::kLocalQpOperation || completion.status == rxe.wording.local_key ||
-      completion.status == rxe.wording.local_range) {
+  if (completion.status == Status::kLocalQpOperation ||
+      completion.status == rxe.wording.local_key || completion.status == rxe.wording.local_range) {
     FailLocally(slot, operation, completion.status);
   } else if (completion.status != Status::kSuccess) {
     FailHead(slot, operation, completion.status);
@@ -292,7 +296,8 @@ bool QueuePair::Carry(uint8_t* slot) {
 Status QueuePair::LocalOperation(const Operation& operation, const uint8_t* slot) {
   if (operation.opcode == Opcode::kBindMw) {
     if (rxe.layout.window_window < 0 || service == Service::kUd) return rxe.wording.local_key;
-    return fabric::BindWindow(*this, ReadBind(rxe.layout, slot)) ? Status::kSuccess : Status::kMwBind;
+    return fabric::BindWindow(*this, ReadBind(rxe.layout, slot)) ? Status::kSuccess
+                                                                 : Status::kMwBind;
   }
   if (service != Service::kRc) return rxe.wording.local_key;
   const auto key = Load<uint32_t>(slot, rxe.layout.invalidate_rkey);
@@ -310,12 +315,14 @@ Status QueuePair::Address(const uint8_t* slot, fabric::SendRequest* request) con
     return Status::kSuccess;
   }
   const auto found = rxe.address_handles.find(ah_num);
-  if (found == rxe.address_handles.end() || NumberOf(found->second->pd) != pd) return Status::kLocalQpOperation;
+  if (found == rxe.address_handles.end() || NumberOf(found->second->pd) != pd)
+    return Status::kLocalQpOperation;
   request->address = found->second->address;
   return Status::kSuccess;
 }
 
-WorkCompletion QueuePair::MakeCompletion(const uint8_t* slot, const Operation* operation, Status status) const {
+WorkCompletion QueuePair::MakeCompletion(const uint8_t* slot, const Operation* operation,
+                                         Status status) const {
   WorkCompletion completion;
   completion.wr_id = Load<uint64_t>(slot, rxe.layout.wr_id);
   completion.status = static_cast<uint32_t>(status);
@@ -329,7 +336,8 @@ WorkCompletion QueuePair::MakeCompletion(const uint8_t* slot, const Operation* o
 }
 
 // rxe_comp.c: do_complete
-void QueuePair::Complete(uint8_t* slot, const Operation* operation, Status status, uint32_t slot_state) {
+void QueuePair::Complete(uint8_t* slot, const Operation* operation, Status status,
+                         uint32_t slot_state) {
   Store<uint32_t>(slot, rxe.layout.status, static_cast<uint32_t>(status));
   Store<uint32_t>(slot, rxe.layout.state, slot_state);
   const bool asked = (Load<uint32_t>(slot, rxe.layout.send_flags) & kSignaled) != 0;

@@ -10,9 +10,9 @@
 
 namespace vabi::rxe {
 
-// struct rxe_qp: the queues, and the requester, completer and responder that work on them. Where rxe's tasks
-// run later, these run at once, in the call that rang the doorbell; what has to wait is driven on by the NIC.
-// Everything here runs with the fabric's lock held.
+// struct rxe_qp: the queues, and the requester, completer and responder that work on them. Where
+// rxe's tasks run later, these run at once, in the call that rang the doorbell; what has to wait is
+// driven on by the NIC. Everything here runs with the fabric's lock held.
 class QueuePair : public DriverState, public fabric::Endpoint {
  public:
   QueuePair(RxeDevice& device, Qp& qp);
@@ -23,7 +23,8 @@ class QueuePair : public DriverState, public fabric::Endpoint {
   // fabric::Endpoint
   bool PopReceive(fabric::RecvRequest* out) override;
   void ReturnReceive(const fabric::RecvRequest& request) override;
-  void CompleteReceive(const fabric::RecvRequest& request, const fabric::Completion& completion) override;
+  void CompleteReceive(const fabric::RecvRequest& request,
+                       const fabric::Completion& completion) override;
   void EnterError() override;
   void Report(fabric::Event event) override;
 
@@ -55,14 +56,15 @@ class QueuePair : public DriverState, public fabric::Endpoint {
   fabric::Status Address(const uint8_t* slot, fabric::SendRequest* request) const;
   void Complete(uint8_t* slot, const Operation* operation, fabric::Status status, uint32_t state);
   // make_send_cqe. `operation` may be null: rxe does not know it.
-  WorkCompletion MakeCompletion(const uint8_t* slot, const Operation* operation, fabric::Status status) const;
+  WorkCompletion MakeCompletion(const uint8_t* slot, const Operation* operation,
+                                fabric::Status status) const;
   // The request at the head failed; everything else is flushed. Local: rxe found out by itself.
   void FailHead(uint8_t* slot, const Operation* operation, fabric::Status status);
   void FailLocally(uint8_t* slot, const Operation* operation, fabric::Status status);
   void WaitInLine();
 
-  bool waits_ = false;      // the head of the send queue was started, and waits
-  bool draining_ = false;   // SQD was asked for
+  bool waits_ = false;     // the head of the send queue was started, and waits
+  bool draining_ = false;  // SQD was asked for
   uint32_t attempt_ = 0;
 };
 

@@ -8,7 +8,9 @@
 namespace vabi::rxe {
 
 struct SharedReceiveQueue : DriverState {
-  static SharedReceiveQueue& Of(Srq& srq) { return *static_cast<SharedReceiveQueue*>(srq.driver.get()); }
+  static SharedReceiveQueue& Of(Srq& srq) {
+    return *static_cast<SharedReceiveQueue*>(srq.driver.get());
+  }
   Queue queue;
   uint32_t max_sge = 0, limit = 0;
 };

@@ -21,14 +21,15 @@
 #include "shims/uverbs/device.h"
 #include "shims/uverbs/uverbs_file.h"
 
-// rxe as its user space sees it: write() commands, queues mapped from the device, work requests put there by
-// the layout of the kernel's header. Nothing here uses the driver's own reading of them.
+// rxe as its user space sees it: write() commands, queues mapped from the device, work requests put
+// there by the layout of the kernel's header. Nothing here uses the driver's own reading of them.
 
 namespace vabi::rxe {
 
 using Bytes = std::vector<uint8_t>;
 
-// A queue as librxe maps it. The header's layout: rxe_queue.h of 4.9 to 5.10, rdma_user_rxe.h since.
+// A queue as librxe maps it. The header's layout: rxe_queue.h of 4.9 to 5.10, rdma_user_rxe.h
+// since.
 class MappedQueue {
  public:
   uint8_t* base = nullptr;
@@ -37,7 +38,9 @@ class MappedQueue {
   uint32_t mask() const { return At(4); }
   uint32_t producer() const { return At(128); }
   uint32_t consumer() const { return At(256); }
-  uint8_t* Slot(uint32_t index) const { return base + 384 + (static_cast<uint64_t>(index & mask()) << log2()); }
+  uint8_t* Slot(uint32_t index) const {
+    return base + 384 + (static_cast<uint64_t>(index & mask()) << log2());
+  }
   bool Full() const { return ((producer() + 1) & mask()) == consumer(); }
   void Produce() { Set(128, (producer() + 1) & mask()); }
   void Consume() { Set(256, (consumer() + 1) & mask()); }
@@ -62,21 +65,53 @@ class RxeTest : public testing::Test {
  protected:
   // write() numbers, enum ib_uverbs_write_cmds
   enum : uint32_t {
-    kGetContext = 0, kAllocPd = 3, kCreateAh = 5, kRegMr = 9, kReregMr = 11, kDeregMr = 13, kAllocMw = 14,
-    kDeallocMw = 16, kCreateChannel = 17, kCreateCq = 18, kResizeCq = 19, kDestroyCq = 20, kReqNotifyCq = 23,
-    kCreateQp = 24, kQueryQp = 25, kModifyQp = 26, kDestroyQp = 27, kPostSend = 28, kAttachMcast = 30,
-    kDetachMcast = 31, kCreateSrq = 32, kModifySrq = 33, kQuerySrq = 34, kDestroySrq = 35,
+    kGetContext = 0,
+    kAllocPd = 3,
+    kCreateAh = 5,
+    kRegMr = 9,
+    kReregMr = 11,
+    kDeregMr = 13,
+    kAllocMw = 14,
+    kDeallocMw = 16,
+    kCreateChannel = 17,
+    kCreateCq = 18,
+    kResizeCq = 19,
+    kDestroyCq = 20,
+    kReqNotifyCq = 23,
+    kCreateQp = 24,
+    kQueryQp = 25,
+    kModifyQp = 26,
+    kDestroyQp = 27,
+    kPostSend = 28,
+    kAttachMcast = 30,
+    kDetachMcast = 31,
+    kCreateSrq = 32,
+    kModifySrq = 33,
+    kQuerySrq = 34,
+    kDestroySrq = 35,
   };
-  enum : uint32_t { kWrite = 0, kWriteImm = 1, kSend = 2, kSendImm = 3, kRead = 4, kCas = 5, kFaa = 6, kLocalInv = 7,
-                    kBindMw = 8, kSendInv = 9 };
+  enum : uint32_t {
+    kWrite = 0,
+    kWriteImm = 1,
+    kSend = 2,
+    kSendImm = 3,
+    kRead = 4,
+    kCas = 5,
+    kFaa = 6,
+    kLocalInv = 7,
+    kBindMw = 8,
+    kSendInv = 9
+  };
   enum : uint32_t { kSignaled = 2, kSolicited = 4, kInline = 8 };
 
   explicit RxeTest(const char* kernel = "debian-7.3.4") : world_(kernel, {"rxe"}) {
     fabric::UseThread(false);
+    fabric::SetClock(Later);
     fabric::ForgetAll();
     Open();
   }
   ~RxeTest() override {
+    fabric::SetClock(nullptr);
     file_.reset();
     for (const MappedQueue& queue : mapped_) munmap(queue.base, queue.size);
     for (int fd : fds_) {
@@ -98,6 +133,11 @@ class RxeTest : public testing::Test {
     for (uint32_t i = 0; i < kSize; ++i) bytes[i] = Pattern(i);
     pd_ = Pd();
     Mr(pd_, 0x1f, &lkey_, &rkey_);
+  }
+  // A clock on which all waiting is over when it is looked at again.
+  static uint64_t Later() {
+    static uint64_t now = 0;
+    return now += 1'000'000'000;
   }
   static uint8_t Pattern(uint32_t i) { return static_cast<uint8_t>((i * 2654435761u) >> 24); }
 
@@ -128,8 +168,8 @@ class RxeTest : public testing::Test {
     EXPECT_GT(Command(kAllocPd, Zero(VABI_S(ib_uverbs_alloc_pd)), &reply), 0);
     return In(reply).U32(VABI_F(ib_uverbs_alloc_pd_resp, pd_handle));
   }
-  long Mr(uint32_t pd, uint32_t access, uint32_t* lkey, uint32_t* rkey, uint64_t start = 0, uint64_t length = kSize,
-          uint32_t* handle = nullptr) {
+  long Mr(uint32_t pd, uint32_t access, uint32_t* lkey, uint32_t* rkey, uint64_t start = 0,
+          uint64_t length = kSize, uint32_t* handle = nullptr) {
     if (start == 0) start = Address(0);
     Bytes request = Zero(VABI_S(ib_uverbs_reg_mr));
     const Body body = In(request);
@@ -158,7 +198,8 @@ class RxeTest : public testing::Test {
     std::memcpy(size, reply.data() + at + 8, 4);
   }
   long Map(uint64_t offset, uint64_t size, MappedQueue* queue) {
-    const long result = file_->Mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, static_cast<int64_t>(offset));
+    const long result = file_->Mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED,
+                                    static_cast<int64_t>(offset));
     if (result < 0 && result > -4096) return result;
     queue->base = reinterpret_cast<uint8_t*>(result);
     queue->size = size;
@@ -198,10 +239,10 @@ class RxeTest : public testing::Test {
   Wc Poll(Cq& cq) {
     if (cq.queue.Count() == 0) return {0, 999, 0, 0, 0, 0, 0, 0, 0};
     const Body body(world(), cq.queue.Slot(cq.queue.consumer()), 1u << cq.queue.log2());
-    Wc wc = {body.Get(VABI_F(ib_uverbs_wc, wr_id)),     body.U32(VABI_F(ib_uverbs_wc, status)),
-             body.U32(VABI_F(ib_uverbs_wc, opcode)),    body.U32(VABI_F(ib_uverbs_wc, byte_len)),
-             body.U32(VABI_F(ib_uverbs_wc, ex)),        body.U32(VABI_F(ib_uverbs_wc, qp_num)),
-             body.U32(VABI_F(ib_uverbs_wc, src_qp)),    body.U32(VABI_F(ib_uverbs_wc, wc_flags)),
+    Wc wc = {body.Get(VABI_F(ib_uverbs_wc, wr_id)),   body.U32(VABI_F(ib_uverbs_wc, status)),
+             body.U32(VABI_F(ib_uverbs_wc, opcode)),  body.U32(VABI_F(ib_uverbs_wc, byte_len)),
+             body.U32(VABI_F(ib_uverbs_wc, ex)),      body.U32(VABI_F(ib_uverbs_wc, qp_num)),
+             body.U32(VABI_F(ib_uverbs_wc, src_qp)),  body.U32(VABI_F(ib_uverbs_wc, wc_flags)),
              body.U32(VABI_F(ib_uverbs_wc, port_num))};
     cq.queue.Consume();
     return wc;
@@ -253,14 +294,16 @@ class RxeTest : public testing::Test {
     MapAt(reply, core + 16, &qp.send);
     return qp;
   }
-  long Modify(const Qp& qp, uint32_t mask, std::initializer_list<std::pair<FieldId, uint64_t>> fields) {
+  long Modify(const Qp& qp, uint32_t mask,
+              std::initializer_list<std::pair<FieldId, uint64_t>> fields) {
     Bytes request = Zero(VABI_S(ib_uverbs_modify_qp));
     const Body body = In(request);
     body.Set(VABI_F(ib_uverbs_modify_qp, qp_handle), qp.handle);
     body.Set(VABI_F(ib_uverbs_modify_qp, attr_mask), mask);
     for (const auto& [field, value] : fields) body.Set(field, value);
     const Body dest = body.Sub(VABI_F(ib_uverbs_modify_qp, dest));
-    dest.SetBytes(VABI_F(ib_uverbs_qp_dest, dgid), world().image().device[0].ports[0].gids[0].raw, 16);
+    dest.SetBytes(VABI_F(ib_uverbs_qp_dest, dgid), world().image().device[0].ports[0].gids[0].raw,
+                  16);
     dest.Set(VABI_F(ib_uverbs_qp_dest, is_global), 1);
     dest.Set(VABI_F(ib_uverbs_qp_dest, port_num), 1);
     dest.Set(VABI_F(ib_uverbs_qp_dest, hop_limit), 1);
@@ -269,20 +312,33 @@ class RxeTest : public testing::Test {
 #define MODIFY(field) VABI_F(ib_uverbs_modify_qp, field)
   long ToInit(const Qp& qp, uint8_t type = 2) {
     return Modify(qp, 0x1 | 0x10 | 0x20 | (type == 4 ? 0x40u : 0x8u),
-                  {{MODIFY(qp_state), 1}, {MODIFY(port_num), 1}, {MODIFY(qp_access_flags), 0xf}, {MODIFY(qkey), 0x11}});
+                  {{MODIFY(qp_state), 1},
+                   {MODIFY(port_num), 1},
+                   {MODIFY(qp_access_flags), 0xf},
+                   {MODIFY(qkey), 0x11}});
   }
   long ToRtr(const Qp& qp, uint32_t dest, uint8_t type = 2) {
     const uint32_t connected = 0x80 | 0x100 | 0x100000 | 0x1000, reliable = 0x20000 | 0x8000;
     return Modify(qp, 0x1 | (type != 4 ? connected : 0) | (type == 2 ? reliable : 0),
-                  {{MODIFY(qp_state), 2}, {MODIFY(path_mtu), 3}, {MODIFY(dest_qp_num), dest}, {MODIFY(rq_psn), 7},
-                   {MODIFY(max_dest_rd_atomic), 3}, {MODIFY(min_rnr_timer), 1}});
+                  {{MODIFY(qp_state), 2},
+                   {MODIFY(path_mtu), 3},
+                   {MODIFY(dest_qp_num), dest},
+                   {MODIFY(rq_psn), 7},
+                   {MODIFY(max_dest_rd_atomic), 3},
+                   {MODIFY(min_rnr_timer), 1}});
   }
   long ToRts(const Qp& qp, uint8_t type = 2) {
     return Modify(qp, 0x1 | 0x10000 | (type == 2 ? 0x2000 | 0x200 | 0x400 | 0x800u : 0),
-                  {{MODIFY(qp_state), 3}, {MODIFY(sq_psn), 7}, {MODIFY(max_rd_atomic), 3}, {MODIFY(timeout), 1},
-                   {MODIFY(retry_cnt), 1}, {MODIFY(rnr_retry), rnr_retry_}});
+                  {{MODIFY(qp_state), 3},
+                   {MODIFY(sq_psn), 7},
+                   {MODIFY(max_rd_atomic), 3},
+                   {MODIFY(timeout), 1},
+                   {MODIFY(retry_cnt), 1},
+                   {MODIFY(rnr_retry), rnr_retry_}});
   }
-  long ToState(const Qp& qp, uint32_t state) { return Modify(qp, 0x1, {{MODIFY(qp_state), state}}); }
+  long ToState(const Qp& qp, uint32_t state) {
+    return Modify(qp, 0x1, {{MODIFY(qp_state), state}});
+  }
   void Connect(const Qp& qp, uint32_t dest, uint8_t type = 2) {
     ASSERT_GT(ToInit(qp, type), 0);
     ASSERT_GT(ToRtr(qp, dest, type), 0);
@@ -301,8 +357,8 @@ class RxeTest : public testing::Test {
     uint32_t opcode = kSend;
     uint64_t wr_id = 1;
     uint32_t flags = kSignaled;
-    std::vector<fabric::Sge> sges;
-    Bytes inline_data;
+    std::vector<fabric::Sge> sges = {};
+    Bytes inline_data = {};
     uint64_t remote = 0;
     uint32_t rkey = 0, imm = 0;
     uint64_t add = 0, swap = 0;
@@ -333,17 +389,20 @@ class RxeTest : public testing::Test {
                                                           : wr.Sub(VABI_F(rxe_send_wr, ud_av));
         av.Set(VABI_F(rxe_av, port_num), 1);
         av.Sub(VABI_F(rxe_av, grh))
-            .SetBytes(VABI_F(rxe_global_route, dgid), world().image().device[0].ports[0].gids[0].raw, 16);
+            .SetBytes(VABI_F(rxe_global_route, dgid),
+                      world().image().device[0].ports[0].gids[0].raw, 16);
       }
     } else {
       wr.Set(VABI_F(rxe_send_wr, rdma_remote_addr), wish.remote);
       wr.Set(VABI_F(rxe_send_wr, rdma_rkey), wish.rkey);
     }
-    if (wish.opcode == kLocalInv || wish.opcode == kSendInv) wr.Set(VABI_F(rxe_send_wr, invalidate_rkey), wish.rkey);
+    if (wish.opcode == kLocalInv || wish.opcode == kSendInv)
+      wr.Set(VABI_F(rxe_send_wr, invalidate_rkey), wish.rkey);
     const Body dma = wqe.Sub(VABI_F(rxe_send_wqe, dma));
     uint8_t* tail = dma.base() + world().Size(VABI_S(rxe_dma_info));
     uint32_t length = static_cast<uint32_t>(wish.inline_data.size());
-    if (!wish.inline_data.empty()) std::memcpy(tail, wish.inline_data.data(), wish.inline_data.size());
+    if (!wish.inline_data.empty())
+      std::memcpy(tail, wish.inline_data.data(), wish.inline_data.size());
     for (const fabric::Sge& sge : wish.sges) {
       std::memcpy(tail, &sge.address, 8);
       std::memcpy(tail + 8, &sge.length, 4);
@@ -389,7 +448,9 @@ class RxeTest : public testing::Test {
     dma.Set(VABI_F(rxe_dma_info, num_sge), sges.size());
     queue.Produce();
   }
-  fabric::Sge At(uint32_t offset, uint32_t length) const { return {Address(offset), length, lkey_}; }
+  fabric::Sge At(uint32_t offset, uint32_t length) const {
+    return {Address(offset), length, lkey_};
+  }
 
   // The next event of the async file: (element, type); none: (0, -1).
   std::pair<uint64_t, int> AsyncEvent() { return ReadEvent(async_fd_, 16); }

@@ -21,14 +21,19 @@ constexpr Operation kCompareSwap = {Opcode::kCompareSwap, 3, false, false, false
 constexpr Operation kFetchAdd = {Opcode::kFetchAdd, 4, false, false, false};
 constexpr Operation kBindMw = {Opcode::kBindMw, 5, false, true, false};
 constexpr Operation kLocalInv = {Opcode::kLocalInvalidate, 6, false, true, false};
+constexpr Operation kFlush = {Opcode::kFlush, 8, false, false, false};
+constexpr Operation kAtomicWrite = {Opcode::kAtomicWrite, 9, false, false, false};
 constexpr Operation kSendInv = {Opcode::kSendInvalidate, 0, true, false, false};
 
-// enum ib_uverbs_wr_opcode. READ_WITH_INV (11) is in rxe's table, but next_opcode_rc does not know it.
-constexpr Operation kByUserNumber[] = {kWrite,   kWriteImm, kSend,     kSendImm, kRead, kCompareSwap,
-                                       kFetchAdd, kLocalInv, kBindMw,  kSendInv};
+// enum ib_uverbs_wr_opcode. READ_WITH_INV (11) is in rxe's table, but next_opcode_rc does not know
+// it.
+constexpr Operation kByUserNumber[] = {
+    kWrite,  kWriteImm, kSend, kSendImm, kRead, kCompareSwap, kFetchAdd, kLocalInv,
+    kBindMw, kSendInv,  kNone, kNone,    kNone, kNone,        kFlush,    kAtomicWrite};
 // enum ib_wr_opcode up to 4.17 (ib_verbs.h): 7 was LSO, 9 READ_WITH_INV.
-constexpr Operation kByKernelNumber[] = {kWrite,   kWriteImm, kSend, kSendImm, kRead,    kCompareSwap,
-                                         kFetchAdd, kNone,    kSendInv, kNone, kLocalInv};
+constexpr Operation kByKernelNumber[] = {kWrite,   kWriteImm,    kSend,     kSendImm,
+                                         kRead,    kCompareSwap, kFetchAdd, kNone,
+                                         kSendInv, kNone,        kLocalInv};
 
 void ReadSges(const Layout& layout, const uint8_t* from, uint32_t count, fabric::Sge* to) {
   for (uint32_t i = 0; i < count; ++i, from += layout.sge_size) {
@@ -38,8 +43,10 @@ void ReadSges(const Layout& layout, const uint8_t* from, uint32_t count, fabric:
   }
 }
 
-bool Fits(const Layout& layout, uint64_t start, uint32_t count, uint32_t max_sge, uint64_t slot_size) {
-  return count <= max_sge && count <= fabric::kMaxSge && start + count * layout.sge_size <= slot_size;
+bool Fits(const Layout& layout, uint64_t start, uint32_t count, uint32_t max_sge,
+          uint64_t slot_size) {
+  return count <= max_sge && count <= fabric::kMaxSge &&
+         start + count * layout.sge_size <= slot_size;
 }
 
 // dma.length says how much there is; elements beyond it are not reached.
@@ -53,18 +60,20 @@ void CutTo(uint64_t length, fabric::SendRequest* request) {
 
 }  // namespace
 
-const Operation* FindOperation(uint32_t number, bool numbering) {
+const Operation* FindOperation(const Layout& layout, uint32_t number, bool numbering) {
   const Operation* found = nullptr;
   if (numbering) {
     if (number < std::size(kByUserNumber)) found = &kByUserNumber[number];
   } else if (number < std::size(kByKernelNumber)) {
     found = &kByKernelNumber[number];
   }
-  return found == nullptr || found->opcode == Opcode::kNop ? nullptr : found;
+  if (found == nullptr || found->opcode == Opcode::kNop) return nullptr;
+  const bool late = found->opcode == Opcode::kFlush || found->opcode == Opcode::kAtomicWrite;
+  return late && layout.flush_rkey < 0 ? nullptr : found;
 }
 
-bool ReadSend(const Layout& layout, const Operation& operation, const uint8_t* slot, uint64_t slot_size,
-              uint32_t max_sge, fabric::SendRequest* request) {
+bool ReadSend(const Layout& layout, const Operation& operation, const uint8_t* slot,
+              uint64_t slot_size, uint32_t max_sge, fabric::SendRequest* request) {
   const auto flags = Load<uint32_t>(slot, layout.send_flags);
   request->opcode = operation.opcode;
   request->wr_id = Load<uint64_t>(slot, layout.wr_id);
@@ -84,7 +93,21 @@ bool ReadSend(const Layout& layout, const Operation& operation, const uint8_t* s
     request->remote_address = Load<uint64_t>(slot, layout.remote_address);
     request->rkey = Load<uint32_t>(slot, layout.rkey);
   }
-  if (operation.has_payload && (flags & kInline) != 0) {
+  if (operation.opcode == Opcode::kFlush) {
+    constexpr uint8_t kGlobal = 1, kPersistent = 2,
+                      kWholeRegion = 1;  // enum ib_placement_type, ib_selectivity_level
+    const auto type = Load<uint8_t>(slot, static_cast<uint32_t>(layout.flush_type));
+    request->rkey = Load<uint32_t>(slot, static_cast<uint32_t>(layout.flush_rkey));
+    request->flush_access = ((type & kGlobal) != 0 ? fabric::kAccessFlushGlobal : 0) |
+                            ((type & kPersistent) != 0 ? fabric::kAccessFlushPersistent : 0);
+    request->flush_region =
+        Load<uint8_t>(slot, static_cast<uint32_t>(layout.flush_level)) == kWholeRegion;
+    request->flush_length = length;
+    return true;
+  }
+  // The eight bytes of an ATOMIC_WRITE stand where inline data stand (rxe_dma_info.atomic_wr).
+  if (operation.opcode == Opcode::kAtomicWrite ||
+      (operation.has_payload && (flags & kInline) != 0)) {
     if (length > slot_size - layout.inline_data) return false;
     request->inline_data = slot + layout.inline_data;
     request->inline_length = length;

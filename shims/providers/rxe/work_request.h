@@ -12,24 +12,26 @@
 
 namespace vabi::rxe {
 
-// What a work request's number means (rxe_opcode.c: rxe_wr_opcode_info), and the number in its completion.
+// What a work request's number means (rxe_opcode.c: rxe_wr_opcode_info), and the number in its
+// completion.
 struct Operation {
   fabric::Opcode opcode;
-  uint8_t wc_opcode;     // enum ib_uverbs_wc_opcode
-  bool has_payload;      // sends and writes: may be inline
+  uint8_t wc_opcode;  // enum ib_uverbs_wc_opcode
+  bool has_payload;   // sends and writes: may be inline
   bool is_local;
   bool has_immediate;
 };
 
-// Null: rxe has no such operation. `numbering`: knob rxe.wr_numbers.
-const Operation* FindOperation(uint32_t number, bool numbering);
+// Null: rxe has no such operation. `numbering`: knob rxe.wr_numbers. FLUSH and ATOMIC_WRITE exist
+// where the layout has them.
+const Operation* FindOperation(const Layout& layout, uint32_t number, bool numbering);
 
 enum SendFlag : uint32_t { kFence = 1, kSignaled = 2, kSolicited = 4, kInline = 8 };
 
-// Reads a send request. False: it is malformed (more elements than the queue pair has, or than a slot holds).
-// Addresses of datagrams are left to the caller.
-bool ReadSend(const Layout& layout, const Operation& operation, const uint8_t* slot, uint64_t slot_size,
-              uint32_t max_sge, fabric::SendRequest* request);
+// Reads a send request. False: it is malformed (more elements than the queue pair has, or than a
+// slot holds). Addresses of datagrams are left to the caller.
+bool ReadSend(const Layout& layout, const Operation& operation, const uint8_t* slot,
+              uint64_t slot_size, uint32_t max_sge, fabric::SendRequest* request);
 fabric::AddressVector ReadAddress(const Layout& layout, const uint8_t* slot);
 fabric::Bind ReadBind(const Layout& layout, const uint8_t* slot);
 

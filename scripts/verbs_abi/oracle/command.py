@@ -39,7 +39,7 @@ def _record(options):
                                  _room(options))
             continue
         record.record(name, options.seed, lambda text: print(text, flush=True),
-                      not options.no_programs, options.afresh, _room(options))
+                      not options.no_programs, options.afresh, options.changed, _room(options))
     return 0
 
 
@@ -66,6 +66,8 @@ def register(subparsers):
     one.add_argument("--kernel", action="append", help="repeatable; default: all")
     one.add_argument("--seed", type=int, default=0, help="order, values and handles; default 0")
     one.add_argument("--room", metavar="DIR", help="store there instead of in matrix/oracle")
+    one.add_argument("--changed", action="store_true",
+                     help="only cases whose calls are others than those recorded")
     one.add_argument("--afresh", action="store_true",
                      help="also make calls that took the same kernel package down before")
     one.add_argument("--journey", choices=list(record.JOURNEYS),

@@ -86,7 +86,7 @@ class Maker:
         if connect:
             for qp, peer in zip(names, reversed(names)):
                 whole = {"dest_qp_num": f"$qpn{peer}", "rq_psn": 100, "sq_psn": 100,
-                         "qp_access_flags": access, "rnr_retry": 0, "retry_cnt": 1, "timeout": 8,
+                         "qp_access_flags": access, "rnr_retry": 0, "retry_cnt": 7, "timeout": 18,
                          "qp_handle": f"$qp{qp}"}
                 for before, after in (("reset", "init"), ("init", "rtr"), ("rtr", "rts")):
                     mask = qp_calls.STATE | qp_calls.NEEDED["rc"][before, after]

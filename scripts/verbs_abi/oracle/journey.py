@@ -6,11 +6,11 @@ from verbs_abi.oracle import boot
 from verbs_abi.oracle import cpio
 from verbs_abi.oracle import kernels
 
-MODULES = ("null_blk", "nvmet", "nvmet_rdma", "nvme_fabrics", "nvme_rdma")
+MODULES = ("brd", "nvmet", "nvmet_rdma", "nvme_fabrics", "nvme_rdma")
 
 SCRIPT = r"""
 while read -r module; do
-  case $module in null_blk) options='nr_devices=1 memory_backed=1 gb=1' ;; *) options= ;; esac
+  case $module in brd) options="rd_nr=1 rd_size=65536" ;; *) options= ;; esac
   insmod "/extra/$module.ko" $options || echo "module $module did not load"
 done < /extra/order
 mount -t configfs configfs /sys/kernel/config
@@ -18,7 +18,7 @@ step() { title=$1; shift; if "$@"; then echo "$title ok"; else echo "$title fail
 wait_for() { tries=0; while [ ! -e "$1" ] && [ "$tries" -lt 100 ]; do tries=$((tries + 1)); usleep 100000; done; [ -e "$1" ]; }
 target() {
   cd /sys/kernel/config/nvmet && mkdir subsystems/one && echo 1 > subsystems/one/attr_allow_any_host &&
-  mkdir subsystems/one/namespaces/1 && printf /dev/nullb0 > subsystems/one/namespaces/1/device_path &&
+  mkdir subsystems/one/namespaces/1 && printf /dev/ram0 > subsystems/one/namespaces/1/device_path &&
   echo 1 > subsystems/one/namespaces/1/enable && mkdir ports/1 && cd ports/1 &&
   echo rdma > addr_trtype && echo ipv4 > addr_adrfam && echo 10.0.0.1 > addr_traddr &&
   echo 4420 > addr_trsvcid && ln -s /sys/kernel/config/nvmet/subsystems/one subsystems/one

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs a call list on a real kernel, boot after boot, until every call has its answer."""
 
-import hashlib
 import time
 
 from verbs_abi.oracle import boot
@@ -34,12 +33,6 @@ def split(text):
 
 def case_of(call):
     return call.split(":", 1)[0]
-
-
-def case_digests(list_text):
-    """{case: digest of its statements}: whether a call is still the same call."""
-    return {block.split("\n", 1)[0]: hashlib.sha256(block.encode()).hexdigest()[:16]
-            for block in list_text.split("case ")[1:]}
 
 
 def run(kernel, list_text, report=lambda text: None, limit=None, lethal=()):

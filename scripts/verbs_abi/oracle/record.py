@@ -19,26 +19,50 @@ def crash_note(note):
     return re.sub(r"0x[0-9a-f]{6,}|\b[0-9a-f]{12,}\b", "…", note)
 
 
-def record(name, seed=0, report=print, programs=True, afresh=False, room=store.ROOM):
+def record(name, seed=0, report=print, programs=True, afresh=False, changed=False, room=store.ROOM):
     """Records one kernel; returns what recording.json says of it. Calls that took the same kernel
-    package down when it was recorded last are not made again, unless afresh."""
+    package down when it was recorded last are not made again, unless afresh. changed: only cases
+    whose calls are others than those recorded; every case has a process and files of its own, so
+    the others' answers stay as they are."""
     began = time.monotonic()
     unpacked = kernels.Unpacked(kernels.find(name)).prepare()
     packages = unpacked.package_versions()
     text = generate.call_list(name, seed)
-    digests = probing.case_digests(text)
+    digests = store.case_digests(text)
     recording = store.Recording(name, room)
     known = {} if afresh else recording.lethal(digests, packages)
-    answers = probing.run(name, text, report, lethal=known)
-    files = machine.record(name, programs, report)
-    files = {**recording.programs(packages), **files}
+    kept = recording.cases(packages) if changed else {}
+    wanted = [case for case, digest in digests.items() if kept.get(case) != digest]
+    answers = probing.run(name, only_cases(text, wanted), report, lethal=known)
+    lines = answers.lines if not kept else merged(digests, wanted, recording.answers(),
+                                                  answers.lines)
+    files = {**recording.programs(packages),
+             **({} if kept and not programs else machine.record(name, programs, report))}
     crashes = dict(known)
     for call, note in answers.notes.items():
         crashes[call] = {"case": digests[probing.case_of(call)], "console": crash_note(note)}
-    about = recording.replace(answers.lines, text, seed, packages, files, crashes)
-    report(f"{name}: {about['calls']} calls, {len(crashes)} crashes, {answers.boots} boots, "
-           f"{time.monotonic() - began:.0f} s")
+    about = recording.replace(lines, text, seed, packages, files, crashes)
+    report(f"{name}: {about['calls']} calls in {len(wanted)} of {len(digests)} cases made, "
+           f"{len(crashes)} crashes, {answers.boots} boots, {time.monotonic() - began:.0f} s")
     return about
+
+
+def only_cases(text, wanted):
+    """The list with those cases alone."""
+    wanted = set(wanted)
+    return "".join(f"case {block}" for block in text.split("case ")[1:]
+                   if block.split("\n", 1)[0] in wanted)
+
+
+def merged(digests, wanted, old, new):
+    """Answers in the list's order: of the wanted cases the new ones, of the others the old."""
+    wanted, groups = set(wanted), {}
+    for answers, fresh in ((old, False), (new, True)):
+        for call, answer in answers.items():
+            case = probing.case_of(call)
+            if case in digests and (case in wanted) == fresh:
+                groups.setdefault(case, {})[call] = answer
+    return {call: answer for case in digests for call, answer in groups.get(case, {}).items()}
 
 
 def record_beside(name, what, report=print, room=store.ROOM):

@@ -3,7 +3,7 @@
 
 answers.txt holds a line "case NAME" per case and below it a line an answer, "ID ANSWER". Set-up
 calls that worked are left out. recording.json says of which kernel
-package, when, with which list. A recording is written beside the old one and takes its place whole.
+package, when, with which list, cases.json has a digest of every case's calls. A recording is written beside the old one and takes its place whole.
 """
 
 import datetime
@@ -45,6 +45,11 @@ def unpack(text):
     return lines
 
 
+def case_digests(list_text):
+    """{case: digest of its statements}: whether its calls are still the same calls."""
+    return {block.split("\n", 1)[0]: digest(block) for block in list_text.split("case ")[1:]}
+
+
 class Recording:
     """One kernel's stored answers."""
 
@@ -61,6 +66,13 @@ class Recording:
     def answers(self):
         return unpack((self.folder / "answers.txt").read_text())
 
+    def cases(self, packages):
+        """{case: digest} of what is recorded of this very package; empty when nothing is."""
+        path = self.folder / "cases.json"
+        if not path.exists() or self.about()["packages"] != packages:
+            return {}
+        return json.loads(path.read_text())
+
     def lethal(self, digests, packages):
         """Calls that took this very kernel package down before and are still the same calls:
         {call: what is known of the crash}."""
@@ -76,7 +88,8 @@ class Recording:
         """What programs said on this very kernel package, {file name: text}; maybe nothing."""
         if not self.exists() or self.about()["packages"] != packages:
             return {}
-        return {path.name: path.read_text() for pattern in ("userland-*.txt", "journey-*.txt")
+        return {path.name: path.read_text() for pattern in ("userland-*.txt", "journey-*.txt",
+                                                                "netlink.txt", "sysfs.txt")
                 for path in self.folder.glob(pattern)}
 
     def replace(self, lines, list_text, seed, packages, files, crashes):
@@ -87,6 +100,7 @@ class Recording:
             shutil.rmtree(folder, ignore_errors=True)
         fresh.mkdir(parents=True)
         (fresh / "answers.txt").write_text(pack(lines))
+        (fresh / "cases.json").write_text(json.dumps(case_digests(list_text), indent=0) + "\n")
         for name, text in files.items():
             (fresh / name).parent.mkdir(parents=True, exist_ok=True)
             (fresh / name).write_text(text)

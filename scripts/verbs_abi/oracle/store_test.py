@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from verbs_abi.oracle import agreement, check, dumps, kernels, store
+from verbs_abi.oracle import agreement, check, dumps, kernels, record, store
 
 ANSWERS = {"write.a.length:setup": "fd 0", "write.a.length:exact": "16 0 r+0=00",
            "write.a.length:setup~2": "-1 EBUSY", "write.a.length:in+4.x": "-1 EINVAL",
@@ -45,6 +45,17 @@ def test_the_fake_kernel_does_not_know_the_recordings():
         for path in (kernels.SOURCE_ROOT / room).rglob("*"):
             if path.is_file() and path.stat().st_size < 1 << 20:
                 assert b"matrix/oracle" not in path.read_bytes(), path
+
+
+def test_only_changed_cases_are_asked_again_and_merged_in_the_lists_order():
+    text = "case a\ncall 1 close 1\ncase b\ncall 1 close 2\ncase c\ncall 1 close 3\n"
+    digests = store.case_digests(text)
+    assert list(digests) == ["a", "b", "c"] and len(set(digests.values())) == 3
+    assert record.only_cases(text, ["b"]) == "case b\ncall 1 close 2\n"
+    assert record.only_cases(text, digests) == text
+    old = {"a:1": "old", "b:1": "old", "gone:1": "old", "c:1": "old"}
+    assert list(record.merged(digests, ["b"], old, {"b:1": "new"}).items()) == [
+        ("a:1", "old"), ("b:1", "new"), ("c:1", "old")]
 
 
 def test_agreement_counts_calls_per_front_end_and_class():

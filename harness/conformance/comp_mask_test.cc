@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// comp_mask, flags and reserved fields: each bit that a side knows is taken, each other one is refused with the errno
-// of the kernel's source, and a call that was refused has made nothing. Kernel: drivers/infiniband/core/uverbs_cmd.c,
-// uverbs_std_types_*.c, hw/mlx5/{main,cq}.c; the library's own checks: providers/mlx5/verbs.c, libibverbs/cmd_*.c.
+// comp_mask, flags and reserved fields: each bit that a side knows is taken, each other one is
+// refused with the errno of the kernel's source, and a call that was refused has made nothing.
+// Kernel: drivers/infiniband/core/uverbs_cmd.c, uverbs_std_types_*.c, hw/mlx5/{main,cq}.c; the
+// library's own checks: providers/mlx5/verbs.c, libibverbs/cmd_*.c.
 
 #include <fcntl.h>
 #include <rdma/ib_user_ioctl_cmds.h>
@@ -26,7 +27,8 @@ namespace {
 
 using ::testing::IsEmpty;
 
-// Objects of one kind that a file has: DEVICE.INFO_HANDLES; none is ENOENT (core/uverbs_std_types_device.c).
+// Objects of one kind that a file has: DEVICE.INFO_HANDLES; none is ENOENT
+// (core/uverbs_std_types_device.c).
 uint32_t Count(int fd, uint16_t object) {
   uint32_t total = 0;
   uint32_t handles[64] = {};
@@ -40,17 +42,18 @@ uint32_t Count(int fd, uint16_t object) {
   return total;
 }
 
-// Sends `request` once for each of 32 bits of the word at `offset` of its core, all others zero there, and wants
-// each refused with `error`, but for those in `known`.
-void EachBitIsRefused(int fd, const RawRequest& request, size_t offset, size_t core_reply, int error,
-                      uint32_t known = 0, size_t driver_reply = 0) {
+// Sends `request` once for each of 32 bits of the word at `offset` of its core, all others zero
+// there, and wants each refused with `error`, but for those in `known`.
+void EachBitIsRefused(int fd, const RawRequest& request, size_t offset, size_t core_reply,
+                      int error, uint32_t known = 0, size_t driver_reply = 0) {
   for (uint32_t bit = 1; bit != 0; bit <<= 1) {
     if ((known & bit) != 0) continue;
     Guarded reply(512);
     RawRequest other = request;
     other.reply = &reply;
     std::memcpy(other.core.data() + offset, &bit, sizeof bit);
-    EXPECT_THAT(RawExtended(fd, other, core_reply, driver_reply), FailsWith(error)) << "bit 0x" << std::hex << bit;
+    EXPECT_THAT(RawExtended(fd, other, core_reply, driver_reply), FailsWith(error))
+        << "bit 0x" << std::hex << bit;
     EXPECT_EQ(reply.written(), 0u) << "bit 0x" << std::hex << bit;
   }
 }
@@ -126,23 +129,29 @@ Error GetContext(const mlx5_ib_alloc_ucontext_req_v2& request, mlx5_ib_alloc_uco
 }  // namespace
 
 // uverbs_cmd.c:ib_uverbs_ex_query_device: no bit is known, and reserved is zero.
-ABI_TEST(CompMask, QueryDeviceKnowsNoBit, Needs{.served = {"EX_QUERY_DEVICE"}, .ops = {"query_device_ex"}}) {
+ABI_TEST(CompMask, QueryDeviceKnowsNoBit,
+         Needs{.served = {"EX_QUERY_DEVICE"}, .ops = {"query_device_ex"}}) {
   Context context = OpenOnlyDevice();
-  const auto request = RawRequest::Of(IB_USER_VERBS_EX_CMD_QUERY_DEVICE, ib_uverbs_ex_query_device{});
+  const auto request =
+      RawRequest::Of(IB_USER_VERBS_EX_CMD_QUERY_DEVICE, ib_uverbs_ex_query_device{});
   const size_t reply = cell().SizeOf("ib_uverbs_ex_query_device_resp");
-  EachBitIsRefused(context->cmd_fd, request, offsetof(ib_uverbs_ex_query_device, comp_mask), reply, EINVAL);
-  EachBitIsRefused(context->cmd_fd, request, offsetof(ib_uverbs_ex_query_device, reserved), reply, EINVAL);
+  EachBitIsRefused(context->cmd_fd, request, offsetof(ib_uverbs_ex_query_device, comp_mask), reply,
+                   EINVAL);
+  EachBitIsRefused(context->cmd_fd, request, offsetof(ib_uverbs_ex_query_device, reserved), reply,
+                   EINVAL);
 }
 
-// uverbs_cmd.c:ib_uverbs_ex_create_cq. The request is one that rxe carries out (its reply wants 16 bytes of its own),
-// so that nothing but the bit can be refused.
+// uverbs_cmd.c:ib_uverbs_ex_create_cq. The request is one that rxe carries out (its reply wants 16
+// bytes of its own), so that nothing but the bit can be refused.
 ABI_TEST(CompMask, CreateCqKnowsNoBit,
          Needs{.provider = "rxe", .served = {"EX_CREATE_CQ"}, .ops = {"create_cq_ex"}}) {
   Context context = OpenOnlyDevice();
   const auto request = RawRequest::Of(IB_USER_VERBS_EX_CMD_CREATE_CQ, UsualCq());
   const size_t reply = sizeof(ib_uverbs_ex_create_cq_resp);
-  EachBitIsRefused(context->cmd_fd, request, offsetof(ib_uverbs_ex_create_cq, comp_mask), reply, EINVAL, 0, kRxeCqReply);
-  EachBitIsRefused(context->cmd_fd, request, offsetof(ib_uverbs_ex_create_cq, reserved), reply, EINVAL, 0, kRxeCqReply);
+  EachBitIsRefused(context->cmd_fd, request, offsetof(ib_uverbs_ex_create_cq, comp_mask), reply,
+                   EINVAL, 0, kRxeCqReply);
+  EachBitIsRefused(context->cmd_fd, request, offsetof(ib_uverbs_ex_create_cq, reserved), reply,
+                   EINVAL, 0, kRxeCqReply);
   EXPECT_THAT(Make(context->cmd_fd, request, reply, kRxeCqReply), Succeeds());
 }
 
@@ -153,8 +162,10 @@ ABI_TEST(CompMask, CreateCqOfMlx5KnowsNoBit,
   trace().Forget();
   const auto request = RawRequest::Of(IB_USER_VERBS_EX_CMD_CREATE_CQ, UsualCq());
   const size_t reply = sizeof(ib_uverbs_ex_create_cq_resp);
-  EachBitIsRefused(context->cmd_fd, request, offsetof(ib_uverbs_ex_create_cq, comp_mask), reply, EINVAL);
-  for (const Command& command : trace().Refused()) EXPECT_NE(command.rule.substr(0, 4), "mlx5") << command;
+  EachBitIsRefused(context->cmd_fd, request, offsetof(ib_uverbs_ex_create_cq, comp_mask), reply,
+                   EINVAL);
+  for (const Command& command : trace().Refused())
+    EXPECT_NE(command.rule.substr(0, 4), "mlx5") << command;
 }
 
 // uverbs_cmd.c:ib_uverbs_ex_create_qp: IND_TABLE is known since 4.6, and nothing else is.
@@ -165,24 +176,31 @@ ABI_TEST(CompMask, CreateQpKnowsTheIndirectionTable,
   CompletionQueue cq = context.CreateCq(16);
   const auto request = RawRequest::Of(IB_USER_VERBS_EX_CMD_CREATE_QP, UsualQp(pd, cq));
   const size_t reply = sizeof(ib_uverbs_ex_create_qp_resp);
-  EachBitIsRefused(context->cmd_fd, request, offsetof(ib_uverbs_ex_create_qp, comp_mask), reply, EINVAL,
-                   IB_UVERBS_CREATE_QP_MASK_IND_TABLE, kRxeQpReply);
-  EachBitIsRefused(context->cmd_fd, request, offsetof(ib_uverbs_ex_create_qp, reserved), reply, EINVAL, 0, kRxeQpReply);
+  EachBitIsRefused(context->cmd_fd, request, offsetof(ib_uverbs_ex_create_qp, comp_mask), reply,
+                   EINVAL, IB_UVERBS_CREATE_QP_MASK_IND_TABLE, kRxeQpReply);
+  EachBitIsRefused(context->cmd_fd, request, offsetof(ib_uverbs_ex_create_qp, reserved), reply,
+                   EINVAL, 0, kRxeQpReply);
   // Nothing was made that still holds them; what the request makes without those bits does.
   EXPECT_THAT(cq.TryDestroy(), Succeeds());
   cq = context.CreateCq(16);
-  EXPECT_THAT(Make(context->cmd_fd, RawRequest::Of(IB_USER_VERBS_EX_CMD_CREATE_QP, UsualQp(pd, cq)), reply, kRxeQpReply),
+  EXPECT_THAT(Make(context->cmd_fd, RawRequest::Of(IB_USER_VERBS_EX_CMD_CREATE_QP, UsualQp(pd, cq)),
+                   reply, kRxeQpReply),
               Succeeds());
   EXPECT_THAT(cq.TryDestroy(), FailsWith(EBUSY));
   cq.Release();
   pd.Release();
 }
 
-// The known bit is taken: what is refused then is the handle of a table that is not there (uobj_get_obj_read; ENOENT
-// where the lookup's errno is passed on: 6.12 on, and Debian's 6.1.192).
+// The known bit is taken: what is refused then is the handle of a table that is not there
+// (uobj_get_obj_read; ENOENT where the lookup's errno is passed on: 6.12 on, and Debian's 6.1.192).
 ABI_TEST(CompMask, TheIndirectionTablesBitLooksTheTableUp,
-         Needs{.provider = "mlx5", .link = "roce", .kernels = {"debian-6.1.192", "debian-6.12*", "debian-7*", "linux-6.12", "linux-6.16"},
-               .served = {"EX_CREATE_QP"}, .ops = {"create_rwq_ind_table"}, .queue_pairs = true}) {
+         Needs{
+             .provider = "mlx5",
+             .link = "roce",
+             .kernels = {"debian-6.1.192", "debian-6.12*", "debian-7*", "linux-6.12", "linux-6.16"},
+             .served = {"EX_CREATE_QP"},
+             .ops = {"create_rwq_ind_table"},
+             .queue_pairs = true}) {
   Context context = OpenOnlyDevice();
   ProtectionDomain pd = context.AllocPd();
   CompletionQueue cq = context.CreateCq(16);
@@ -192,12 +210,17 @@ ABI_TEST(CompMask, TheIndirectionTablesBitLooksTheTableUp,
   Guarded reply(512);
   auto request = RawRequest::Of(IB_USER_VERBS_EX_CMD_CREATE_QP, qp);
   request.reply = &reply;
-  EXPECT_THAT(RawExtended(context->cmd_fd, request, sizeof(ib_uverbs_ex_create_qp_resp), 0), FailsWith(ENOENT));
+  EXPECT_THAT(RawExtended(context->cmd_fd, request, sizeof(ib_uverbs_ex_create_qp_resp), 0),
+              FailsWith(ENOENT));
 }
 
-// uverbs_cmd.c:ib_uverbs_ex_modify_cq: an empty mask is EINVAL, bits other than MODERATE are EOPNOTSUPP.
+// uverbs_cmd.c:ib_uverbs_ex_modify_cq: an empty mask is EINVAL, bits other than MODERATE are
+// EOPNOTSUPP.
 ABI_TEST(CompMask, ModifyCqKnowsModeration,
-         Needs{.provider = "mlx5", .served = {"EX_MODIFY_CQ"}, .ops = {"modify_cq"}, .queue_pairs = true}) {
+         Needs{.provider = "mlx5",
+               .served = {"EX_MODIFY_CQ"},
+               .ops = {"modify_cq"},
+               .queue_pairs = true}) {
   Context context = OpenOnlyDevice();
   CompletionQueue cq = context.CreateCq(16);
   ib_uverbs_ex_modify_cq modify = {};
@@ -205,22 +228,30 @@ ABI_TEST(CompMask, ModifyCqKnowsModeration,
   auto request = RawRequest::Of(IB_USER_VERBS_EX_CMD_MODIFY_CQ, modify);
   EXPECT_THAT(RawExtended(context->cmd_fd, request, 0, 0), FailsWith(EINVAL));
   for (uint32_t bit = 2; bit != 0; bit <<= 1) {
-    std::memcpy(request.core.data() + offsetof(ib_uverbs_ex_modify_cq, attr_mask), &bit, sizeof bit);
+    std::memcpy(request.core.data() + offsetof(ib_uverbs_ex_modify_cq, attr_mask), &bit,
+                sizeof bit);
     EXPECT_THAT(RawExtended(context->cmd_fd, request, 0, 0), FailsWith(EOPNOTSUPP)) << bit;
   }
   modify.attr_mask = 1;  // IB_CQ_MODERATE
   modify.attr.cq_count = 4;
   modify.attr.cq_period = 10;
-  EXPECT_THAT(RawExtended(context->cmd_fd, RawRequest::Of(IB_USER_VERBS_EX_CMD_MODIFY_CQ, modify), 0, 0), Succeeds());
+  EXPECT_THAT(
+      RawExtended(context->cmd_fd, RawRequest::Of(IB_USER_VERBS_EX_CMD_MODIFY_CQ, modify), 0, 0),
+      Succeeds());
   modify.reserved = 1;
-  EXPECT_THAT(RawExtended(context->cmd_fd, RawRequest::Of(IB_USER_VERBS_EX_CMD_MODIFY_CQ, modify), 0, 0),
-              FailsWith(EINVAL));
+  EXPECT_THAT(
+      RawExtended(context->cmd_fd, RawRequest::Of(IB_USER_VERBS_EX_CMD_MODIFY_CQ, modify), 0, 0),
+      FailsWith(EINVAL));
 }
 
 // uverbs_cmd.c: work queues and indirection tables say EOPNOTSUPP. mlx5 has them on Ethernet
 // (hw/mlx5/main.c:mlx5_ib_dev_common_roce_ops).
 ABI_TEST(CompMask, WorkQueuesKnowNoBit,
-         Needs{.provider = "mlx5", .link = "roce", .served = {"EX_CREATE_WQ", "EX_DESTROY_WQ"}, .ops = {"create_wq"}, .queue_pairs = true}) {
+         Needs{.provider = "mlx5",
+               .link = "roce",
+               .served = {"EX_CREATE_WQ", "EX_DESTROY_WQ"},
+               .ops = {"create_wq"},
+               .queue_pairs = true}) {
   Context context = OpenOnlyDevice();
   ProtectionDomain pd = context.AllocPd();
   CompletionQueue cq = context.CreateCq(16);
@@ -230,30 +261,39 @@ ABI_TEST(CompMask, WorkQueuesKnowNoBit,
   create.max_wr = 4;
   create.max_sge = 1;
   EachBitIsRefused(context->cmd_fd, RawRequest::Of(IB_USER_VERBS_EX_CMD_CREATE_WQ, create),
-                   offsetof(ib_uverbs_ex_create_wq, comp_mask), sizeof(ib_uverbs_ex_create_wq_resp), EOPNOTSUPP);
-  EachBitIsRefused(context->cmd_fd, RawRequest::Of(IB_USER_VERBS_EX_CMD_DESTROY_WQ, ib_uverbs_ex_destroy_wq{}),
-                   offsetof(ib_uverbs_ex_destroy_wq, comp_mask), sizeof(ib_uverbs_ex_destroy_wq_resp), EOPNOTSUPP);
+                   offsetof(ib_uverbs_ex_create_wq, comp_mask), sizeof(ib_uverbs_ex_create_wq_resp),
+                   EOPNOTSUPP);
+  EachBitIsRefused(context->cmd_fd,
+                   RawRequest::Of(IB_USER_VERBS_EX_CMD_DESTROY_WQ, ib_uverbs_ex_destroy_wq{}),
+                   offsetof(ib_uverbs_ex_destroy_wq, comp_mask),
+                   sizeof(ib_uverbs_ex_destroy_wq_resp), EOPNOTSUPP);
   EXPECT_THAT(cq.TryDestroy(), Succeeds());
   EXPECT_THAT(pd.TryDestroy(), Succeeds());
 }
 
 ABI_TEST(CompMask, IndirectionTablesKnowNoBit,
-         Needs{.provider = "mlx5", .link = "roce", .served = {"EX_CREATE_RWQ_IND_TBL", "EX_DESTROY_RWQ_IND_TBL"},
+         Needs{.provider = "mlx5",
+               .link = "roce",
+               .served = {"EX_CREATE_RWQ_IND_TBL", "EX_DESTROY_RWQ_IND_TBL"},
                .ops = {"create_rwq_ind_table"}}) {
   Context context = OpenOnlyDevice();
-  // struct ib_uverbs_ex_create_rwq_ind_table with two work queues: comp_mask, log_ind_tbl_size, wq_handles[].
+  // struct ib_uverbs_ex_create_rwq_ind_table with two work queues: comp_mask, log_ind_tbl_size,
+  // wq_handles[].
   struct {
     uint32_t comp_mask, log_size, wqs[2];
   } create = {};
-  EachBitIsRefused(context->cmd_fd, RawRequest::Of(IB_USER_VERBS_EX_CMD_CREATE_RWQ_IND_TBL, create), 0,
-                   sizeof(ib_uverbs_ex_create_rwq_ind_table_resp), EOPNOTSUPP);
-  EachBitIsRefused(context->cmd_fd, RawRequest::Of(IB_USER_VERBS_EX_CMD_DESTROY_RWQ_IND_TBL, ib_uverbs_ex_destroy_rwq_ind_table{}),
+  EachBitIsRefused(context->cmd_fd, RawRequest::Of(IB_USER_VERBS_EX_CMD_CREATE_RWQ_IND_TBL, create),
+                   0, sizeof(ib_uverbs_ex_create_rwq_ind_table_resp), EOPNOTSUPP);
+  EachBitIsRefused(context->cmd_fd,
+                   RawRequest::Of(IB_USER_VERBS_EX_CMD_DESTROY_RWQ_IND_TBL,
+                                  ib_uverbs_ex_destroy_rwq_ind_table{}),
                    offsetof(ib_uverbs_ex_destroy_rwq_ind_table, comp_mask), 0, EOPNOTSUPP);
 }
 
 // Refused calls leave nothing behind: counted by the kernel itself, before and after.
 ABI_TEST(CompMask, RefusedCallsMakeNothing,
-         Needs{.provider = "rxe", .served = {"DEVICE.INFO_HANDLES", "EX_CREATE_CQ", "EX_CREATE_QP"},
+         Needs{.provider = "rxe",
+               .served = {"DEVICE.INFO_HANDLES", "EX_CREATE_CQ", "EX_CREATE_QP"},
                .ops = {"create_cq_ex", "create_qp_ex"}}) {
   Context context = OpenOnlyDevice();
   ProtectionDomain pd = context.AllocPd();
@@ -265,17 +305,18 @@ ABI_TEST(CompMask, RefusedCallsMakeNothing,
   EachBitIsRefused(context->cmd_fd, create_cq, offsetof(ib_uverbs_ex_create_cq, comp_mask),
                    sizeof(ib_uverbs_ex_create_cq_resp), EINVAL, 0, kRxeCqReply);
   EachBitIsRefused(context->cmd_fd, RawRequest::Of(IB_USER_VERBS_EX_CMD_CREATE_QP, UsualQp(pd, cq)),
-                   offsetof(ib_uverbs_ex_create_qp, comp_mask), sizeof(ib_uverbs_ex_create_qp_resp), EINVAL,
-                   IB_UVERBS_CREATE_QP_MASK_IND_TABLE, kRxeQpReply);
+                   offsetof(ib_uverbs_ex_create_qp, comp_mask), sizeof(ib_uverbs_ex_create_qp_resp),
+                   EINVAL, IB_UVERBS_CREATE_QP_MASK_IND_TABLE, kRxeQpReply);
   EXPECT_EQ(Count(context->cmd_fd, UVERBS_OBJECT_PD), 1u);
   EXPECT_EQ(Count(context->cmd_fd, UVERBS_OBJECT_CQ), 1u);
   EXPECT_EQ(Count(context->cmd_fd, UVERBS_OBJECT_QP), 0u);
-  EXPECT_THAT(Make(context->cmd_fd, create_cq, sizeof(ib_uverbs_ex_create_cq_resp), kRxeCqReply), Succeeds());
+  EXPECT_THAT(Make(context->cmd_fd, create_cq, sizeof(ib_uverbs_ex_create_cq_resp), kRxeCqReply),
+              Succeeds());
   EXPECT_EQ(Count(context->cmd_fd, UVERBS_OBJECT_CQ), 2u);
 }
 
-// uverbs_std_types_cq.c: uverbs_get_flags32 of TIMESTAMP_COMPLETION and IGNORE_OVERRUN; other bits are EINVAL
-// before the driver is asked.
+// uverbs_std_types_cq.c: uverbs_get_flags32 of TIMESTAMP_COMPLETION and IGNORE_OVERRUN; other bits
+// are EINVAL before the driver is asked.
 ABI_TEST(CompMask, TheCqMethodKnowsTwoFlags,
          Needs{.provider = "rxe", .served = {"CQ.CREATE", "DEVICE.INFO_HANDLES"}}) {
   Context context = OpenOnlyDevice();
@@ -300,8 +341,10 @@ ABI_TEST(CompMask, TheCqMethodKnowsTwoFlags,
   EXPECT_EQ(Count(context->cmd_fd, UVERBS_OBJECT_CQ), 1u);
 }
 
-// uverbs_ioctl.c: an attribute that the method does not know is refused when it is mandatory, and left alone else.
-ABI_TEST(CompMask, AnUnknownAttributeIsRefusedOnlyWhenMandatory, Needs{.served = {"DEVICE.QUERY_PORT"}}) {
+// uverbs_ioctl.c: an attribute that the method does not know is refused when it is mandatory, and
+// left alone else.
+ABI_TEST(CompMask, AnUnknownAttributeIsRefusedOnlyWhenMandatory,
+         Needs{.served = {"DEVICE.QUERY_PORT"}}) {
   Context context = OpenOnlyDevice();
   for (const bool optional : {false, true}) {
     Guarded reply(sizeof(ib_uverbs_query_port_resp_ex));
@@ -315,8 +358,10 @@ ABI_TEST(CompMask, AnUnknownAttributeIsRefusedOnlyWhenMandatory, Needs{.served =
   }
 }
 
-// hw/mlx5/main.c:mlx5_ib_alloc_ucontext: comp_mask and the reserved fields must be zero: EOPNOTSUPP since 4.9.
-ABI_TEST(CompMask, Mlx5ContextsKnowNoBit, Needs{.provider = "mlx5", .served = {"DEVICE.GET_CONTEXT"}}) {
+// hw/mlx5/main.c:mlx5_ib_alloc_ucontext: comp_mask and the reserved fields must be zero: EOPNOTSUPP
+// since 4.9.
+ABI_TEST(CompMask, Mlx5ContextsKnowNoBit,
+         Needs{.provider = "mlx5", .served = {"DEVICE.GET_CONTEXT"}}) {
   mlx5_ib_alloc_ucontext_resp reply = {};
   for (uint32_t bit = 1; bit != 0; bit <<= 1) {
     mlx5_ib_alloc_ucontext_req_v2 request = UsualContext();
@@ -328,9 +373,10 @@ ABI_TEST(CompMask, Mlx5ContextsKnowNoBit, Needs{.provider = "mlx5", .served = {"
   EXPECT_THAT(GetContext(request, &reply), FailsWith(EOPNOTSUPP));
 }
 
-// The same function: of flags it knows DEVX (check_mask since 4.19: EOPNOTSUPP), of lib_caps it takes what it knows
-// and looks at nothing else.
-ABI_TEST(CompMask, Mlx5ContextsKnowDevx, Needs{.provider = "mlx5", .served = {"DEVICE.GET_CONTEXT"}}) {
+// The same function: of flags it knows DEVX (check_mask since 4.19: EOPNOTSUPP), of lib_caps it
+// takes what it knows and looks at nothing else.
+ABI_TEST(CompMask, Mlx5ContextsKnowDevx,
+         Needs{.provider = "mlx5", .served = {"DEVICE.GET_CONTEXT"}}) {
   mlx5_ib_alloc_ucontext_resp reply = {};
   mlx5_ib_alloc_ucontext_req_v2 request = UsualContext();
   request.flags = MLX5_IB_ALLOC_UCTX_DEVX;
@@ -346,9 +392,12 @@ ABI_TEST(CompMask, Mlx5ContextsKnowDevx, Needs{.provider = "mlx5", .served = {"D
   }
 }
 
-// MLX5_LIB_CAP_DYN_UAR (5.7): such a context has no registers of its own; any other has what was asked for.
+// MLX5_LIB_CAP_DYN_UAR (5.7): such a context has no registers of its own; any other has what was
+// asked for.
 ABI_TEST(CompMask, Mlx5DynamicUarsAreTakenByLibCaps,
-         Needs{.provider = "mlx5", .served = {"DEVICE.GET_CONTEXT"}, .knobs = {{"mlx5.dyn_uar", 1, 1}}}) {
+         Needs{.provider = "mlx5",
+               .served = {"DEVICE.GET_CONTEXT"},
+               .knobs = {{"mlx5.dyn_uar", 1, 1}}}) {
   mlx5_ib_alloc_ucontext_resp reply = {};
   mlx5_ib_alloc_ucontext_req_v2 request = UsualContext();
   request.lib_caps = MLX5_LIB_CAP_DYN_UAR;
@@ -388,7 +437,8 @@ ABI_TEST(CompMask, Mlx5RefusesCqMasksItself, Needs{.provider = "mlx5"}) {
   EXPECT_THAT(trace().All(), IsEmpty());
 }
 
-ABI_TEST(CompMask, Mlx5TakesTheCqMasksThatItKnows, Needs{.provider = "mlx5", .served = {"CQ.CREATE"}, .queue_pairs = true}) {
+ABI_TEST(CompMask, Mlx5TakesTheCqMasksThatItKnows,
+         Needs{.provider = "mlx5", .served = {"CQ.CREATE"}, .queue_pairs = true}) {
   Context context = OpenOnlyDevice();
   ibv_cq_init_attr_ex attr = {};
   attr.cqe = 16;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // How libibverbs chooses between ioctl methods, INVOKE_WRITE and write(): libibverbs/cmd_fallback.c
-// (_execute_ioctl_fallback, _check_legacy, _execute_cmd_write), device.c (has_ioctl_write), the same in 33.2, 44.0,
-// 56.1 and 65.0. Which method has which bit of the context's bitmap: framework/fallback_table.h.
+// (_execute_ioctl_fallback, _check_legacy, _execute_cmd_write), device.c (has_ioctl_write), the
+// same in 33.2, 44.0, 56.1 and 65.0. Which method has which bit of the context's bitmap:
+// framework/fallback_table.h.
 
 #include <unistd.h>
 
@@ -27,7 +28,8 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-// Objects of every kind that any device has, made and destroyed; only such as need no doorbell, when there is none.
+// Objects of every kind that any device has, made and destroyed; only such as need no doorbell,
+// when there is none.
 void UseObjects(const Context& context, bool queue_pairs) {
   context.QueryDevice();
   context.QueryPort();
@@ -58,12 +60,15 @@ ABI_TEST(Fallback, EnottyMarksTheWholeContext, Needs{.ioctl = Ioctl::kAbsent, .p
   ProtectionDomain pd = context.AllocPd();
   CompletionQueue cq = context.CreateCq(16);
 
-  EXPECT_THAT(trace().Ioctls(), ElementsAre(Failed("DEVICE.INVOKE_WRITE", ENOTTY), Failed("DEVICE.GET_CONTEXT", ENOTTY)));
-  EXPECT_THAT(trace().Commands(), ElementsAre(Wrote("GET_CONTEXT"), Wrote("ALLOC_PD"), Wrote("CREATE_CQ")));
+  EXPECT_THAT(trace().Ioctls(), ElementsAre(Failed("DEVICE.INVOKE_WRITE", ENOTTY),
+                                            Failed("DEVICE.GET_CONTEXT", ENOTTY)));
+  EXPECT_THAT(trace().Commands(),
+              ElementsAre(Wrote("GET_CONTEXT"), Wrote("ALLOC_PD"), Wrote("CREATE_CQ")));
   EXPECT_THAT(trace().Unchecked(), IsEmpty());
 }
 
-ABI_TEST(Fallback, AfterEnottyEveryObjectIsWritten, Needs{.ioctl = Ioctl::kAbsent, .provider = "rxe"}) {
+ABI_TEST(Fallback, AfterEnottyEveryObjectIsWritten,
+         Needs{.ioctl = Ioctl::kAbsent, .provider = "rxe"}) {
   {
     Context context = OpenOnlyDevice();
     trace().Forget();
@@ -71,14 +76,15 @@ ABI_TEST(Fallback, AfterEnottyEveryObjectIsWritten, Needs{.ioctl = Ioctl::kAbsen
   }
   EXPECT_THAT(trace().Ioctls(), IsEmpty());
   EXPECT_THAT(trace().Writes(),
-              ElementsAre(Wrote("QUERY_DEVICE"), Wrote("QUERY_PORT"), Wrote("ALLOC_PD"), Wrote("REG_MR"),
-                          Wrote("CREATE_CQ"), Wrote("CREATE_SRQ"), Wrote("CREATE_QP"), Wrote("DESTROY_QP"),
-                          Wrote("DESTROY_SRQ"), Wrote("DESTROY_CQ"), Wrote("DEREG_MR"), Wrote("DEALLOC_PD")));
+              ElementsAre(Wrote("QUERY_DEVICE"), Wrote("QUERY_PORT"), Wrote("ALLOC_PD"),
+                          Wrote("REG_MR"), Wrote("CREATE_CQ"), Wrote("CREATE_SRQ"),
+                          Wrote("CREATE_QP"), Wrote("DESTROY_QP"), Wrote("DESTROY_SRQ"),
+                          Wrote("DESTROY_CQ"), Wrote("DEREG_MR"), Wrote("DEALLOC_PD")));
   EXPECT_THAT(trace().Unchecked(), IsEmpty());
 }
 
-// Methods of a driver that have no written form do not look at the bitmap and may still be tried (mlx5: DEVX, UAR);
-// whatever has one is not.
+// Methods of a driver that have no written form do not look at the bitmap and may still be tried
+// (mlx5: DEVX, UAR); whatever has one is not.
 ABI_TEST(Fallback, AfterEnottyOnlyMethodsWithoutAWrittenFormAreTried,
          Needs{.ioctl = Ioctl::kAbsent, .provider = "mlx5"}) {
   {
@@ -92,12 +98,14 @@ ABI_TEST(Fallback, AfterEnottyOnlyMethodsWithoutAWrittenFormAreTried,
   for (size_t i = 2; i < ioctls.size(); ++i) {
     EXPECT_EQ(ioctls[i].result, -ENOTTY) << ioctls[i];
     EXPECT_NE(ioctls[i].name, "DEVICE.INVOKE_WRITE") << traces::Around(ioctls[i]);
-    EXPECT_EQ(FallbackOfMethod(ioctls[i].name, cell().release), nullptr) << traces::Around(ioctls[i]);
+    EXPECT_EQ(FallbackOfMethod(ioctls[i].name, cell().release), nullptr)
+        << traces::Around(ioctls[i]);
   }
 }
 
-// The same, said of every context on every kernel: each ioctl and each written command is where the bitmap puts it.
-// Objects are made twice, so that a method that was refused would be tried again if nothing remembered it.
+// The same, said of every context on every kernel: each ioctl and each written command is where the
+// bitmap puts it. Objects are made twice, so that a method that was refused would be tried again if
+// nothing remembered it.
 ABI_TEST(Fallback, TheBitmapExplainsEveryCommandOfRxe, Needs{.provider = "rxe"}) {
   {
     Context context = OpenOnlyDevice();
@@ -107,7 +115,8 @@ ABI_TEST(Fallback, TheBitmapExplainsEveryCommandOfRxe, Needs{.provider = "rxe"})
   EXPECT_THAT(Bitmap(cell().release).Follow(trace().All()), IsEmpty());
 }
 
-ABI_TEST(Fallback, TheBitmapExplainsEveryCommandOfMlx5, Needs{.provider = "mlx5", .queue_pairs = true}) {
+ABI_TEST(Fallback, TheBitmapExplainsEveryCommandOfMlx5,
+         Needs{.provider = "mlx5", .queue_pairs = true}) {
   {
     Context context = OpenOnlyDevice();
     UseObjects(context, true);
@@ -117,18 +126,23 @@ ABI_TEST(Fallback, TheBitmapExplainsEveryCommandOfMlx5, Needs{.provider = "mlx5"
 }
 
 // EPROTONOSUPPORT: the framework is there, this method is not. It is tried once.
-ABI_TEST(Fallback, AMissingMethodIsTriedOnce, Needs{.ioctl = Ioctl::kPresent, .missing = {"CQ.CREATE"}, .queue_pairs = true}) {
+ABI_TEST(Fallback, AMissingMethodIsTriedOnce,
+         Needs{.ioctl = Ioctl::kPresent, .missing = {"CQ.CREATE"}, .queue_pairs = true}) {
   Context context = OpenOnlyDevice();
   trace().Forget();
   CompletionQueue first = context.CreateCq(16);
   CompletionQueue second = context.CreateCq(16);
   EXPECT_THAT(trace().Of({"CQ.CREATE", "CREATE_CQ"}),
-              ElementsAre(Failed("CQ.CREATE", EPROTONOSUPPORT), Written("CREATE_CQ"), Written("CREATE_CQ")));
+              ElementsAre(Failed("CQ.CREATE", EPROTONOSUPPORT), Written("CREATE_CQ"),
+                          Written("CREATE_CQ")));
 }
 
 // It marks its own bit and no other.
 ABI_TEST(Fallback, AMissingMethodLeavesTheOthersAlone,
-         Needs{.ioctl = Ioctl::kPresent, .served = {"CQ.DESTROY", "PD.DESTROY"}, .missing = {"CQ.CREATE"}, .queue_pairs = true}) {
+         Needs{.ioctl = Ioctl::kPresent,
+               .served = {"CQ.DESTROY", "PD.DESTROY"},
+               .missing = {"CQ.CREATE"},
+               .queue_pairs = true}) {
   Context context = OpenOnlyDevice();
   {
     ProtectionDomain pd = context.AllocPd();
@@ -157,7 +171,8 @@ ABI_TEST(Fallback, AMissingGetContextIsWritten,
   Context context = OpenOnlyDevice();
   EXPECT_THAT(trace().Of({"DEVICE.GET_CONTEXT", "GET_CONTEXT"}),
               ElementsAre(Failed("DEVICE.GET_CONTEXT", EPROTONOSUPPORT), Written("GET_CONTEXT")));
-  // Its reply brought the async fd: the event file is no object of its own (device.c:verbs_open_device).
+  // Its reply brought the async fd: the event file is no object of its own
+  // (device.c:verbs_open_device).
   EXPECT_THAT(trace().Of("ASYNC_EVENT.ALLOC"), IsEmpty());
   EXPECT_GE(context->async_fd, 0);
 }
@@ -196,11 +211,15 @@ ABI_TEST(Fallback, TheGidTableFindsOutForTheEntryToo,
               ElementsAre(Failed("DEVICE.QUERY_GID_TABLE", EPROTONOSUPPORT)));
 }
 
-// cmd_ah.c, cmd_flow.c, cmd_rwq_ind.c: three methods, one bit. After an address handle's was refused, the
-// indirection table's is not tried, although the kernel has it.
+// cmd_ah.c, cmd_flow.c, cmd_rwq_ind.c: three methods, one bit. After an address handle's was
+// refused, the indirection table's is not tried, although the kernel has it.
 ABI_TEST(Fallback, AnAddressHandlesRefusalHoldsForIndirectionTables,
-         Needs{.provider = "mlx5", .link = "roce", .served = {"RWQ_IND_TBL.DESTROY", "EX_DESTROY_RWQ_IND_TBL"},
-               .missing = {"AH.DESTROY"}, .ops = {"create_user_ah", "create_rwq_ind_table"}, .queue_pairs = true}) {
+         Needs{.provider = "mlx5",
+               .link = "roce",
+               .served = {"RWQ_IND_TBL.DESTROY", "EX_DESTROY_RWQ_IND_TBL"},
+               .missing = {"AH.DESTROY"},
+               .ops = {"create_user_ah", "create_rwq_ind_table"},
+               .queue_pairs = true}) {
   Context context = OpenOnlyDevice();
   ProtectionDomain pd = context.AllocPd();
   CompletionQueue cq = context.CreateCq(16);
@@ -227,16 +246,20 @@ ABI_TEST(Fallback, AnAddressHandlesRefusalHoldsForIndirectionTables,
 
   EXPECT_THAT(ah.TryDestroy(), Succeeds());
   EXPECT_THAT(table.TryDestroy(), Succeeds());
-  EXPECT_THAT(trace().Of({"AH.DESTROY", "RWQ_IND_TBL.DESTROY", "DESTROY_AH", "DESTROY_RWQ_IND_TBL"}),
-              ElementsAre(Failed("AH.DESTROY", EPROTONOSUPPORT), Written("DESTROY_AH"),
-                          WrittenExtended("DESTROY_RWQ_IND_TBL")));
+  EXPECT_THAT(
+      trace().Of({"AH.DESTROY", "RWQ_IND_TBL.DESTROY", "DESTROY_AH", "DESTROY_RWQ_IND_TBL"}),
+      ElementsAre(Failed("AH.DESTROY", EPROTONOSUPPORT), Written("DESTROY_AH"),
+                  WrittenExtended("DESTROY_RWQ_IND_TBL")));
 }
 
 // The bit of address handles in its plainest case.
 ABI_TEST(Fallback, AMissingDestroyOfAddressHandlesIsTriedOnce,
-         Needs{.ioctl = Ioctl::kPresent, .provider = "rxe", .missing = {"AH.DESTROY"}, .ops = {"create_user_ah"},
-               // rxe.c of 44.0 and later wants the handle's number (5.15); without it it gives up and leaves the
-               // kernel's object behind.
+         Needs{.ioctl = Ioctl::kPresent,
+               .provider = "rxe",
+               .missing = {"AH.DESTROY"},
+               .ops = {"create_user_ah"},
+               // rxe.c of 44.0 and later wants the handle's number (5.15); without it it gives up
+               // and leaves the kernel's object behind.
                .structs = {{"rxe_create_ah_resp", 1, 64}}}) {
   Context context = OpenOnlyDevice();
   ProtectionDomain pd = context.AllocPd();
@@ -250,13 +273,16 @@ ABI_TEST(Fallback, AMissingDestroyOfAddressHandlesIsTriedOnce,
     ASSERT_TRUE(ah) << ErrorName(errno);
   }
   EXPECT_THAT(trace().Of({"CREATE_AH", "AH.DESTROY", "DESTROY_AH"}),
-              ElementsAre(Written("CREATE_AH"), Failed("AH.DESTROY", EPROTONOSUPPORT), Written("DESTROY_AH"),
-                          Written("CREATE_AH"), Written("DESTROY_AH")));
+              ElementsAre(Written("CREATE_AH"), Failed("AH.DESTROY", EPROTONOSUPPORT),
+                          Written("DESTROY_AH"), Written("CREATE_AH"), Written("DESTROY_AH")));
 }
 
-// Any other errno is the answer: nothing is written instead, and the method is tried again the next time.
+// Any other errno is the answer: nothing is written instead, and the method is tried again the next
+// time.
 ABI_TEST(Fallback, OtherErrnosAreFinal,
-         Needs{.served = {"CQ.CREATE"}, .overlays = {"errno@CQ.CREATE=@(EINVAL|ENOSYS|EOPNOTSUPP|EPERM|ENOMEM|ENOSPC)"}, .queue_pairs = true}) {
+         Needs{.served = {"CQ.CREATE"},
+               .overlays = {"errno@CQ.CREATE=@(EINVAL|ENOSYS|EOPNOTSUPP|EPERM|ENOMEM|ENOSPC)"},
+               .queue_pairs = true}) {
   Context context = OpenOnlyDevice();
   trace().Forget();
   for (int i = 0; i < 2; ++i) {
@@ -275,7 +301,9 @@ ABI_TEST(Fallback, OtherErrnosAreFinal,
 
 // The same errno from the context: the open fails, and nothing is written.
 ABI_TEST(Fallback, OtherErrnosOfGetContextEndTheOpen,
-         Needs{.provider = "rxe", .served = {"DEVICE.GET_CONTEXT"}, .overlays = {"errno@DEVICE.GET_CONTEXT=*"},
+         Needs{.provider = "rxe",
+               .served = {"DEVICE.GET_CONTEXT"},
+               .overlays = {"errno@DEVICE.GET_CONTEXT=*"},
                .not_overlays = {"*=@(ENOTTY|EPROTONOSUPPORT)"}}) {
   Error error;
   Context context = TryOpen(cell().device().name, &error);
@@ -287,7 +315,9 @@ ABI_TEST(Fallback, OtherErrnosOfGetContextEndTheOpen,
 
 // ENOTTY may come late (a file that another program has made useless): from then on all is written.
 ABI_TEST(Fallback, ALateEnottyMarksTheWholeContextToo,
-         Needs{.served = {"CQ.CREATE", "CQ.DESTROY", "PD.DESTROY"}, .overlays = {"errno@CQ.CREATE=ENOTTY"}, .queue_pairs = true}) {
+         Needs{.served = {"CQ.CREATE", "CQ.DESTROY", "PD.DESTROY"},
+               .overlays = {"errno@CQ.CREATE=ENOTTY"},
+               .queue_pairs = true}) {
   Context context = OpenOnlyDevice();
   trace().Forget();
   {
@@ -296,8 +326,8 @@ ABI_TEST(Fallback, ALateEnottyMarksTheWholeContextToo,
   }
   EXPECT_THAT(trace().Ioctls(), ::testing::Contains(Failed("CQ.CREATE", ENOTTY)));
   EXPECT_THAT(trace().Of({"CQ.DESTROY", "PD.DESTROY"}), IsEmpty());
-  EXPECT_THAT(trace().Commands(), ElementsAre(Written("ALLOC_PD"), Written("CREATE_CQ"), Written("DESTROY_CQ"),
-                                              Written("DEALLOC_PD")));
+  EXPECT_THAT(trace().Commands(), ElementsAre(Written("ALLOC_PD"), Written("CREATE_CQ"),
+                                              Written("DESTROY_CQ"), Written("DEALLOC_PD")));
 }
 
 // device.c:has_ioctl_write: a probe that is too short on purpose. A real kernel says ENOSPC
@@ -315,7 +345,8 @@ ABI_TEST(Fallback, TheProbeFindsInvokeWrite, Needs{.invoke_write = InvokeWrite::
   EXPECT_THAT(trace().Writes(), IsEmpty());
 }
 
-ABI_TEST(Fallback, WithoutInvokeWriteCommandsAreWritten, Needs{.invoke_write = InvokeWrite::kMissing}) {
+ABI_TEST(Fallback, WithoutInvokeWriteCommandsAreWritten,
+         Needs{.invoke_write = InvokeWrite::kMissing}) {
   Context context = OpenOnlyDevice();
   const std::vector<Command> ioctls = trace().Ioctls();
   ASSERT_GE(ioctls.size(), 1u);
@@ -328,7 +359,8 @@ ABI_TEST(Fallback, WithoutInvokeWriteCommandsAreWritten, Needs{.invoke_write = I
 
 // Any errno but ENOTTY and EPROTONOSUPPORT is taken for "it is there".
 ABI_TEST(Fallback, AnyOtherErrnoOfTheProbeMeansThatInvokeWriteIsThere,
-         Needs{.invoke_write = InvokeWrite::kServed, .overlays = {"errno-once@DEVICE.INVOKE_WRITE=*"},
+         Needs{.invoke_write = InvokeWrite::kServed,
+               .overlays = {"errno-once@DEVICE.INVOKE_WRITE=*"},
                .not_overlays = {"*=@(ENOTTY|EPROTONOSUPPORT)"}}) {
   Context context = OpenOnlyDevice();
   EXPECT_EQ(trace().Ioctls()[0].error, *cell().OverlayValue("errno-once@DEVICE.INVOKE_WRITE"));
@@ -339,20 +371,26 @@ ABI_TEST(Fallback, AnyOtherErrnoOfTheProbeMeansThatInvokeWriteIsThere,
 
 // The probe marks nothing: methods are still called, only what is written is written.
 ABI_TEST(Fallback, TheProbeMarksNothing,
-         Needs{.invoke_write = InvokeWrite::kServed, .served = {"DEVICE.GET_CONTEXT", "CQ.CREATE"},
-               .overlays = {"errno-once@DEVICE.INVOKE_WRITE=@(ENOTTY|EPROTONOSUPPORT)"}, .queue_pairs = true}) {
+         Needs{.invoke_write = InvokeWrite::kServed,
+               .served = {"DEVICE.GET_CONTEXT", "CQ.CREATE"},
+               .overlays = {"errno-once@DEVICE.INVOKE_WRITE=@(ENOTTY|EPROTONOSUPPORT)"},
+               .queue_pairs = true}) {
   Context context = OpenOnlyDevice();
-  EXPECT_THAT(trace().Of({"DEVICE.GET_CONTEXT", "GET_CONTEXT"}), ElementsAre(Called("DEVICE.GET_CONTEXT")));
+  EXPECT_THAT(trace().Of({"DEVICE.GET_CONTEXT", "GET_CONTEXT"}),
+              ElementsAre(Called("DEVICE.GET_CONTEXT")));
   trace().Forget();
   ProtectionDomain pd = context.AllocPd();
   CompletionQueue cq = context.CreateCq(16);
   EXPECT_THAT(trace().Commands(), ElementsAre(Wrote("ALLOC_PD"), Called("CQ.CREATE")));
 }
 
-// cmd_fallback.c:_check_legacy: a mandatory attribute that no written command has room for is EOPNOTSUPP.
-// cmd_cq.c marks contexts that were imported: their event file can only be named by an attribute.
+// cmd_fallback.c:_check_legacy: a mandatory attribute that no written command has room for is
+// EOPNOTSUPP. cmd_cq.c marks contexts that were imported: their event file can only be named by an
+// attribute.
 ABI_TEST(Fallback, WhatHasNoWrittenFormIsNotSupported,
-         Needs{.provider = "mlx5", .served = {"DEVICE.QUERY_CONTEXT", "DEVICE.GET_CONTEXT"}, .missing = {"CQ.CREATE"},
+         Needs{.provider = "mlx5",
+               .served = {"DEVICE.QUERY_CONTEXT", "DEVICE.GET_CONTEXT"},
+               .missing = {"CQ.CREATE"},
                .queue_pairs = true}) {
   Context context = OpenOnlyDevice();
   errno = 0;
@@ -363,7 +401,8 @@ ABI_TEST(Fallback, WhatHasNoWrittenFormIsNotSupported,
   CompletionQueue cq(ibv_create_cq(imported.get(), 16, nullptr, nullptr, 0));
   EXPECT_FALSE(cq);
   EXPECT_EQ(ErrorName(errno), "EOPNOTSUPP");
-  EXPECT_THAT(trace().Of({"CQ.CREATE", "CREATE_CQ"}), ElementsAre(Failed("CQ.CREATE", EPROTONOSUPPORT)));
+  EXPECT_THAT(trace().Of({"CQ.CREATE", "CREATE_CQ"}),
+              ElementsAre(Failed("CQ.CREATE", EPROTONOSUPPORT)));
 }
 
 // cmd_device.c: flags that sysfs cannot answer are EOPNOTSUPP.
@@ -375,7 +414,11 @@ ABI_TEST(Fallback, AGidQueryWithFlagsNeedsTheMethod, Needs{.missing = {"DEVICE.Q
 
 // cmd_cq.c: flags that the legacy command has no room for ask for the extended one.
 ABI_TEST(Fallback, CreationFlagsAskForTheExtendedCommand,
-         Needs{.provider = "mlx5", .served = {"EX_CREATE_CQ"}, .missing = {"CQ.CREATE"}, .ops = {"create_cq_ex"}, .queue_pairs = true}) {
+         Needs{.provider = "mlx5",
+               .served = {"EX_CREATE_CQ"},
+               .missing = {"CQ.CREATE"},
+               .ops = {"create_cq_ex"},
+               .queue_pairs = true}) {
   Context context = OpenOnlyDevice();
   trace().Forget();
   ibv_cq_init_attr_ex attr = {};
@@ -390,10 +433,11 @@ ABI_TEST(Fallback, CreationFlagsAskForTheExtendedCommand,
   EXPECT_THAT(FromVerb(ibv_destroy_cq(ibv_cq_ex_to_cq(cq))), Succeeds());
 }
 
-// providers/mlx5: a kernel that knows MLX5_LIB_CAP_DYN_UAR (5.7) hands out no UARs, and without the method there are
-// none: hw/mlx5/cq.c:create_cq_user wants the number of one.
+// providers/mlx5: a kernel that knows MLX5_LIB_CAP_DYN_UAR (5.7) hands out no UARs, and without the
+// method there are none: hw/mlx5/cq.c:create_cq_user wants the number of one.
 ABI_TEST(Fallback, WithoutUarsNoCompletionQueueCanBeMade,
-         Needs{.provider = "mlx5", .missing = {"UAR.OBJ_ALLOC"}, .knobs = {{"mlx5.dyn_uar", 1, 1}}}) {
+         Needs{
+             .provider = "mlx5", .missing = {"UAR.OBJ_ALLOC"}, .knobs = {{"mlx5.dyn_uar", 1, 1}}}) {
   Context context = OpenOnlyDevice();
   trace().Forget();
   errno = 0;

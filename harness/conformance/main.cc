@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// The conformance suites, built against a userland's own headers and run inside a cell (VERBS_ABI_CELL names the
-// file with its facts, see framework/cell.h). Each test that holds runs in a process of its own.
+// The conformance suites, built against a userland's own headers and run inside a cell
+// (VERBS_ABI_CELL names the file with its facts, see framework/cell.h). Each test that holds runs
+// in a process of its own.
 //
-//   conformance [PATTERN…]         runs them; one JSON object a line: {"test": …, "result": …, "message": …}
-//   conformance --list             which hold, one a line
-//   conformance --why              which do not, and what the cell lacks
-//   conformance --alone NAME       one of them in this very process, for a debugger
+//   conformance [PATTERN…]         runs them; one JSON object a line: {"test": …, "result": …,
+//   "message": …} conformance --list             which hold, one a line conformance --why which do
+//   not, and what the cell lacks conformance --alone NAME       one of them in this very process,
+//   for a debugger
 //
 // Exit 0: all passed, 1: one failed, 2: no cell or no such test.
 
@@ -98,13 +99,20 @@ int main(int argc, char** argv) {
     if (holds && Picked(name, patterns)) names.push_back(name);
   }
   if (mode == "--why") return 0;
+  if (names.empty() && !patterns.empty()) {
+    std::fprintf(stderr,
+                 "conformance: no test of that name holds in %s (--why tells what it lacks)\n",
+                 cell().id.c_str());
+    return 2;
+  }
   if (mode == "--list") {
     for (const std::string& name : names) std::printf("%s\n", name.c_str());
     return 0;
   }
   if (mode == "--alone") {
     if (names.size() != 1) {
-      std::fprintf(stderr, "conformance: --alone wants one test that holds here; %zu do\n", names.size());
+      std::fprintf(stderr, "conformance: --alone wants one test that holds here; %zu do\n",
+                   names.size());
       return 2;
     }
     StartTrace();

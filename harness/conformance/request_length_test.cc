@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Requests and replies that are shorter or longer than the other side's structure: what mlx5 tries when it opens a
-// context, and what kernels make of lengths that no library of ours sends.
-// providers/mlx5/mlx5.c: mlx5_alloc_context, mlx5_cmd_get_context (the same in 33.2, 44.0, 56.1, 65.0); kernel:
-// drivers/infiniband/hw/mlx5/main.c:mlx5_ib_alloc_ucontext, core/uverbs_cmd.c.
+// Requests and replies that are shorter or longer than the other side's structure: what mlx5 tries
+// when it opens a context, and what kernels make of lengths that no library of ours sends.
+// providers/mlx5/mlx5.c: mlx5_alloc_context, mlx5_cmd_get_context (the same
+// in 33.2, 44.0, 56.1, 65.0); kernel: drivers/infiniband/hw/mlx5/main.c:mlx5_ib_alloc_ucontext,
+// core/uverbs_cmd.c.
 
 #include <fcntl.h>
 #include <rdma/ib_user_ioctl_cmds.h>
@@ -29,17 +30,18 @@ using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::IsEmpty;
 
-constexpr int kWhole = 32;           // struct mlx5_ib_alloc_ucontext_req_v2
-constexpr int kBeforeLibCaps = 24;   // offsetof(lib_caps)
+constexpr int kWhole = 32;             // struct mlx5_ib_alloc_ucontext_req_v2
+constexpr int kBeforeLibCaps = 24;     // offsetof(lib_caps)
 constexpr int kBeforeCqeVersion = 16;  // offsetof(max_cqe_version)
-constexpr int kReply = 72;           // struct mlx5_ib_alloc_ucontext_resp
-constexpr unsigned kDevx = 1;        // MLX5_IB_ALLOC_UCTX_DEVX
-static_assert(sizeof(mlx5_ib_alloc_ucontext_req_v2) == kWhole && sizeof(mlx5_ib_alloc_ucontext_resp) == kReply);
+constexpr int kReply = 72;             // struct mlx5_ib_alloc_ucontext_resp
+constexpr unsigned kDevx = 1;          // MLX5_IB_ALLOC_UCTX_DEVX
+static_assert(sizeof(mlx5_ib_alloc_ucontext_req_v2) == kWhole &&
+              sizeof(mlx5_ib_alloc_ucontext_resp) == kReply);
 static_assert(offsetof(mlx5_ib_alloc_ucontext_req_v2, lib_caps) == kBeforeLibCaps);
 static_assert(offsetof(mlx5_ib_alloc_ucontext_req_v2, max_cqe_version) == kBeforeCqeVersion);
 
-// One attempt to get a context: by whatever way, as the kernel's driver saw it. The driver looks at the length
-// first: what it refuses for that has no flags.
+// One attempt to get a context: by whatever way, as the kernel's driver saw it. The driver looks at
+// the length first: what it refuses for that has no flags.
 struct Attempt {
   int length;
   std::optional<uint64_t> flags;
@@ -57,7 +59,8 @@ std::ostream& operator<<(std::ostream& out, const Attempt& attempt) {
 
 // Not what the core refused for want of the method or of ioctl.
 bool ReachedTheDriver(const Command& command) {
-  return command.via != "ioctl" || (command.result != -ENOTTY && command.result != -EPROTONOSUPPORT);
+  return command.via != "ioctl" ||
+         (command.result != -ENOTTY && command.result != -EPROTONOSUPPORT);
 }
 
 // What was sent for the driver, also where an overlay answered before anybody looked at it.
@@ -73,7 +76,9 @@ std::vector<Attempt> Attempts() {
   std::vector<Attempt> attempts;
   for (const Command& command : trace().Of({"DEVICE.GET_CONTEXT", "GET_CONTEXT"})) {
     if (!ReachedTheDriver(command)) continue;
-    attempts.push_back({command.uhw_in, command.flags, {command.failed() ? static_cast<int>(-command.result) : 0}});
+    attempts.push_back({command.uhw_in,
+                        command.flags,
+                        {command.failed() ? static_cast<int>(-command.result) : 0}});
   }
   return attempts;
 }
@@ -135,34 +140,42 @@ uint32_t ResponseLength(const Guarded& reply) {
 ABI_TEST(RequestLength, Mlx5On44ComesDownToTheShortestRequestWithoutFlags,
          Needs{.provider = "mlx5", .kernels = {"linux-4.4"}}) {
   Context context = OpenOnlyDevice();
-  EXPECT_THAT(Attempts(), ElementsAre(Attempt{kWhole, kDevx, {EINVAL}}, Attempt{kBeforeLibCaps, kDevx, {EINVAL}},
-                                      Attempt{kBeforeCqeVersion, kDevx, {EINVAL}}, Attempt{kWhole, 0, {EINVAL}},
-                                      Attempt{kBeforeLibCaps, 0, {EINVAL}}, Attempt{kBeforeCqeVersion, 0, {0}}));
+  EXPECT_THAT(
+      Attempts(),
+      ElementsAre(Attempt{kWhole, kDevx, {EINVAL}}, Attempt{kBeforeLibCaps, kDevx, {EINVAL}},
+                  Attempt{kBeforeCqeVersion, kDevx, {EINVAL}}, Attempt{kWhole, 0, {EINVAL}},
+                  Attempt{kBeforeLibCaps, 0, {EINVAL}}, Attempt{kBeforeCqeVersion, 0, {0}}));
 }
 
-// 4.10: the flag is refused at every length; without it the whole request is, for the lib_caps behind the 24 bytes
-// that this kernel knows.
-ABI_TEST(RequestLength, Mlx5On410LeavesLibCapsOut, Needs{.provider = "mlx5", .kernels = {"linux-4.10"}}) {
+// 4.10: the flag is refused at every length; without it the whole request is, for the lib_caps
+// behind the 24 bytes that this kernel knows.
+ABI_TEST(RequestLength, Mlx5On410LeavesLibCapsOut,
+         Needs{.provider = "mlx5", .kernels = {"linux-4.10"}}) {
   Context context = OpenOnlyDevice();
-  EXPECT_THAT(Attempts(), ElementsAre(Attempt{kWhole, kDevx, {EINVAL}}, Attempt{kBeforeLibCaps, kDevx, {EINVAL}},
-                                      Attempt{kBeforeCqeVersion, kDevx, {EINVAL}}, Attempt{kWhole, 0, {EOPNOTSUPP}},
-                                      Attempt{kBeforeLibCaps, 0, {0}}));
+  EXPECT_THAT(
+      Attempts(),
+      ElementsAre(Attempt{kWhole, kDevx, {EINVAL}}, Attempt{kBeforeLibCaps, kDevx, {EINVAL}},
+                  Attempt{kBeforeCqeVersion, kDevx, {EINVAL}}, Attempt{kWhole, 0, {EOPNOTSUPP}},
+                  Attempt{kBeforeLibCaps, 0, {0}}));
 }
 
 // 4.14 to 4.18: longer requests are taken, DEVX is not: the flag is what is refused.
 ABI_TEST(RequestLength, Mlx5Before419LeavesDevxOut,
          Needs{.provider = "mlx5", .kernels = {"linux-4.16", "linux-4.17", "linux-4.18"}}) {
   Context context = OpenOnlyDevice();
-  EXPECT_THAT(Attempts(), ElementsAre(Attempt{kWhole, kDevx, {EINVAL}}, Attempt{kBeforeLibCaps, kDevx, {EINVAL}},
-                                      Attempt{kBeforeCqeVersion, kDevx, {EINVAL}}, Attempt{kWhole, 0, {0}}));
+  EXPECT_THAT(
+      Attempts(),
+      ElementsAre(Attempt{kWhole, kDevx, {EINVAL}}, Attempt{kBeforeLibCaps, kDevx, {EINVAL}},
+                  Attempt{kBeforeCqeVersion, kDevx, {EINVAL}}, Attempt{kWhole, 0, {0}}));
 }
 
 // 4.19: DEVX is known, and not permitted on InfiniBand.
 ABI_TEST(RequestLength, Mlx5On419HasNoDevxOnInfiniBand,
          Needs{.provider = "mlx5", .link = "ib", .kernels = {"linux-4.19"}}) {
   Context context = OpenOnlyDevice();
-  EXPECT_THAT(Attempts(), ElementsAre(Attempt{kWhole, kDevx, {EPERM}}, Attempt{kBeforeLibCaps, kDevx, {EPERM}},
-                                      Attempt{kBeforeCqeVersion, kDevx, {EPERM}}, Attempt{kWhole, 0, {0}}));
+  EXPECT_THAT(Attempts(),
+              ElementsAre(Attempt{kWhole, kDevx, {EPERM}}, Attempt{kBeforeLibCaps, kDevx, {EPERM}},
+                          Attempt{kBeforeCqeVersion, kDevx, {EPERM}}, Attempt{kWhole, 0, {0}}));
 }
 
 ABI_TEST(RequestLength, Mlx5On419HasDevxOnEthernet,
@@ -177,10 +190,13 @@ ABI_TEST(RequestLength, Mlx5Since420AsksOnce,
   EXPECT_THAT(Attempts(), ElementsAre(Attempt{kWhole, kDevx, {0}}));
 }
 
-// Whatever the errno: three lengths with DEVX, three without, then the open fails with the last answer. All stay on
-// the way of the first: an errno that is no ENOTTY or EPROTONOSUPPORT is final (libibverbs/cmd_fallback.c).
+// Whatever the errno: three lengths with DEVX, three without, then the open fails with the last
+// answer. All stay on the way of the first: an errno that is no ENOTTY or EPROTONOSUPPORT is final
+// (libibverbs/cmd_fallback.c).
 ABI_TEST(RequestLength, Mlx5TriesSixTimesAndGivesUp,
-         Needs{.provider = "mlx5", .served = {"DEVICE.GET_CONTEXT"}, .overlays = {"errno@DEVICE.GET_CONTEXT=*"},
+         Needs{.provider = "mlx5",
+               .served = {"DEVICE.GET_CONTEXT"},
+               .overlays = {"errno@DEVICE.GET_CONTEXT=*"},
                .not_overlays = {"*=@(ENOTTY|EPROTONOSUPPORT)"}}) {
   Error error;
   Context context = TryOpen(cell().device().name, &error);
@@ -191,13 +207,15 @@ ABI_TEST(RequestLength, Mlx5TriesSixTimesAndGivesUp,
     EXPECT_EQ(command.via, "ioctl") << command;
     lengths.push_back(DriverLength(command));
   }
-  EXPECT_THAT(lengths, ElementsAre(kWhole, kBeforeLibCaps, kBeforeCqeVersion, kWhole, kBeforeLibCaps,
-                                   kBeforeCqeVersion));
+  EXPECT_THAT(lengths, ElementsAre(kWhole, kBeforeLibCaps, kBeforeCqeVersion, kWhole,
+                                   kBeforeLibCaps, kBeforeCqeVersion));
 }
 
 // One passing failure costs the longest request, not the open.
 ABI_TEST(RequestLength, Mlx5GoesOnWithAShorterRequestAfterOneFailure,
-         Needs{.provider = "mlx5", .kernels = kSince50, .served = {"DEVICE.GET_CONTEXT"},
+         Needs{.provider = "mlx5",
+               .kernels = kSince50,
+               .served = {"DEVICE.GET_CONTEXT"},
                .overlays = {"errno-once@DEVICE.GET_CONTEXT=EINVAL"}}) {
   Context context = OpenOnlyDevice();
   std::vector<int> lengths;
@@ -217,10 +235,11 @@ ABI_TEST(RequestLength, Mlx5AlwaysHasRoomForItsWholeReply, Needs{.provider = "ml
   }
 }
 
-// hw/mlx5/main.c, 5.9 on: response_length = min(outlen, sizeof(resp)), and as much is copied; since 7.2 the rest of
-// the buffer is zeroed. Nothing is written behind the caller's buffer.
+// hw/mlx5/main.c, 5.9 on: response_length = min(outlen, sizeof(resp)), and as much is copied;
+// since 7.2 the rest of the buffer is zeroed. Nothing is written behind the caller's buffer.
 ABI_TEST(RequestLength, Mlx5ContextRepliesAreCutToTheBuffer,
-         Needs{.provider = "mlx5", .served = {"DEVICE.GET_CONTEXT"},
+         Needs{.provider = "mlx5",
+               .served = {"DEVICE.GET_CONTEXT"},
                .knobs = {{"mlx5.ucontext.reply", 2, 2}, {"mlx5.respond_zeroes", 0, 0}}}) {
   const size_t whole = cell().SizeOf("mlx5_ib_alloc_ucontext_resp");
   for (const size_t length : {44, 48, 56, 64, 72, 80, 128}) {
@@ -229,14 +248,17 @@ ABI_TEST(RequestLength, Mlx5ContextRepliesAreCutToTheBuffer,
     EXPECT_THAT(GetMlx5Context(file.fd(), &reply, length), Succeeds()) << length;
     EXPECT_TRUE(reply.intact()) << length;
     EXPECT_LE(reply.written(), std::min(length, whole)) << length;
-    EXPECT_EQ(reply.Read<uint32_t>(offsetof(mlx5_ib_alloc_ucontext_resp, response_length)), std::min(length, whole))
+    EXPECT_EQ(reply.Read<uint32_t>(offsetof(mlx5_ib_alloc_ucontext_resp, response_length)),
+              std::min(length, whole))
         << length;
   }
 }
 
 // Too short for response_length itself: still cut, still a context.
 ABI_TEST(RequestLength, Mlx5ContextRepliesMayBeVeryShort,
-         Needs{.provider = "mlx5", .served = {"DEVICE.GET_CONTEXT"}, .knobs = {{"mlx5.ucontext.reply", 2, 2}}}) {
+         Needs{.provider = "mlx5",
+               .served = {"DEVICE.GET_CONTEXT"},
+               .knobs = {{"mlx5.ucontext.reply", 2, 2}}}) {
   for (const size_t length : {16, 32, 40}) {
     RawFile file;
     Guarded reply(128);
@@ -246,14 +268,16 @@ ABI_TEST(RequestLength, Mlx5ContextRepliesMayBeVeryShort,
   }
 }
 
-// core/uverbs_cmd.c:uverbs_response, uverbs_response_length (5.0 on): shorter replies are cut, the rest of longer
-// ones is zeroed, and response_length says how much is meant. The least lengths that the table names for extended
-// commands are not looked at: uverbs_uapi.c:uapi_create_write takes them over for legacy commands only.
+// core/uverbs_cmd.c:uverbs_response, uverbs_response_length (5.0 on): shorter replies are cut, the
+// rest of longer ones is zeroed, and response_length says how much is meant. The least lengths that
+// the table names for extended commands are not looked at: uverbs_uapi.c:uapi_create_write takes
+// them over for legacy commands only.
 ABI_TEST(RequestLength, QueryDeviceRepliesAreCutOrZeroFilled,
          Needs{.kernels = kSince50, .served = {"EX_QUERY_DEVICE"}, .ops = {"query_device_ex"}}) {
   Context context = OpenOnlyDevice();
   const size_t whole = cell().SizeOf("ib_uverbs_ex_query_device_resp");
-  for (const size_t length : {size_t{8}, size_t{176}, kLeastQueryDevice, size_t{208}, whole, whole + 64}) {
+  for (const size_t length :
+       {size_t{8}, size_t{176}, kLeastQueryDevice, size_t{208}, whole, whole + 64}) {
     Guarded reply(512);
     RawRequest request = QueryDevice();
     request.reply = &reply;
@@ -295,7 +319,8 @@ ABI_TEST(RequestLength, AQueryDeviceReplyThatIsTooShortIsRefusedUntouchedUntil42
   EXPECT_TRUE(reply.intact());
 }
 
-// uverbs_request: a longer request is a newer library's; what it adds must be zero. Before 5.0 nobody looked.
+// uverbs_request: a longer request is a newer library's; what it adds must be zero. Before 5.0
+// nobody looked.
 ABI_TEST(RequestLength, ALongerRequestMustEndInZeros,
          Needs{.kernels = kSince50, .served = {"EX_QUERY_DEVICE"}, .ops = {"query_device_ex"}}) {
   Context context = OpenOnlyDevice();
@@ -321,13 +346,16 @@ ABI_TEST(RequestLength, ALongerRequestIsIgnoredUntil420,
   RawRequest request = QueryDevice(16);
   request.core.back() = 1;
   request.reply = &reply;
-  EXPECT_THAT(RawExtended(context->cmd_fd, request, cell().SizeOf("ib_uverbs_ex_query_device_resp"), 0), Succeeds());
+  EXPECT_THAT(
+      RawExtended(context->cmd_fd, request, cell().SizeOf("ib_uverbs_ex_query_device_resp"), 0),
+      Succeeds());
 }
 
-// libibverbs/cmd_device.c:ibv_cmd_query_device_any: fields behind the kernel's response_length stay zero, and zero
-// means that the feature is not there.
+// libibverbs/cmd_device.c:ibv_cmd_query_device_any: fields behind the kernel's response_length stay
+// zero, and zero means that the feature is not there.
 ABI_TEST(RequestLength, WhatTheKernelDoesNotAnswerIsUnsupported,
-         Needs{.served = {"EX_QUERY_DEVICE"}, .ops = {"query_device_ex"},
+         Needs{.served = {"EX_QUERY_DEVICE"},
+               .ops = {"query_device_ex"},
                .structs = {{"ib_uverbs_ex_query_device_resp", 1, 224}}}) {
   Context context = OpenOnlyDevice();
   ibv_device_attr_ex attr;
@@ -348,20 +376,23 @@ ABI_TEST(RequestLength, WithoutTheExtendedQueryTheLegacyOneAnswers,
   ibv_device_attr_ex attr;
   std::memset(&attr, 0xff, sizeof attr);
   ASSERT_THAT(FromVerb(ibv_query_device_ex(context.get(), nullptr, &attr)), Succeeds());
-  EXPECT_THAT(trace().Of("QUERY_DEVICE"),
-              ElementsAre(Wanted({"write_ex"}, "QUERY_DEVICE").Fails(EOPNOTSUPP), Wrote("QUERY_DEVICE")));
+  EXPECT_THAT(
+      trace().Of("QUERY_DEVICE"),
+      ElementsAre(Wanted({"write_ex"}, "QUERY_DEVICE").Fails(EOPNOTSUPP), Wrote("QUERY_DEVICE")));
   EXPECT_EQ(attr.orig_attr.max_qp, cell().Knob("rxe.max_qp"));
   EXPECT_EQ(attr.max_dm_size, 0u);
 }
 
-// core/uverbs_std_types_device.c: QUERY_PORT's reply may be longer, then it is zero-filled, but not shorter.
+// core/uverbs_std_types_device.c: QUERY_PORT's reply may be longer, then it is zero-filled, but not
+// shorter.
 ABI_TEST(RequestLength, QueryPortRepliesHaveALeastLength, Needs{.served = {"DEVICE.QUERY_PORT"}}) {
   Context context = OpenOnlyDevice();
   const size_t whole = sizeof(ib_uverbs_query_port_resp_ex);
   for (const size_t length : {whole, whole + 16}) {
     Guarded reply(128);
     RawIoctl call(context->cmd_fd, DriverId(), UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT);
-    call.Value(UVERBS_ATTR_QUERY_PORT_PORT_NUM, 1).Out(UVERBS_ATTR_QUERY_PORT_RESP, reply.data(), length);
+    call.Value(UVERBS_ATTR_QUERY_PORT_PORT_NUM, 1)
+        .Out(UVERBS_ATTR_QUERY_PORT_RESP, reply.data(), length);
     EXPECT_THAT(call.Call(), Succeeds()) << length;
     EXPECT_TRUE(call.ValidOutput(UVERBS_ATTR_QUERY_PORT_RESP));
     EXPECT_TRUE(reply.intact());

@@ -8,7 +8,7 @@
 namespace vabi::traces {
 namespace {
 
-constexpr uint32_t kWriteCommand = 2;            // UVERBS_ATTR_WRITE_CMD
+constexpr uint32_t kWriteCommand = 2;           // UVERBS_ATTR_WRITE_CMD
 constexpr uint64_t kExtendedFlag = 0x80000000;  // IB_USER_VERBS_CMD_FLAG_EXTENDED
 
 }  // namespace
@@ -17,14 +17,16 @@ bool Command::extended() const {
   if (via == "write_ex") return true;
   if (inner.empty()) return false;
   for (const Attribute& attribute : attributes) {
-    if (attribute.id == kWriteCommand && attribute.value) return (*attribute.value & kExtendedFlag) != 0;
+    if (attribute.id == kWriteCommand && attribute.value)
+      return (*attribute.value & kExtendedFlag) != 0;
   }
   return false;
 }
 
 std::ostream& operator<<(std::ostream& out, const Command& command) {
   out << '#' << command.place << ' ' << command.via << ' ' << command.name;
-  if (!command.inner.empty()) out << (command.extended() ? " of extended " : " of ") << command.inner;
+  if (!command.inner.empty())
+    out << (command.extended() ? " of extended " : " of ") << command.inner;
   if (command.core_in >= 0 || command.core_out >= 0) {
     out << " core " << command.core_in << '/' << command.core_out;
   }

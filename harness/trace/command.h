@@ -21,7 +21,8 @@ struct Attribute {
 };
 
 struct Command {
-  std::string via;     // "open", "write", "write_ex", "ioctl", "mmap", "read", "netlink", "doorbell", "close"
+  std::string
+      via;  // "open", "write", "write_ex", "ioctl", "mmap", "read", "netlink", "doorbell", "close"
   std::string device;  // empty where there is none yet
   std::string name;    // "CREATE_CQ", "CQ.CREATE", "DEVICE.INVOKE_WRITE", "mmap:UAR", "GET_CHARDEV"
   std::string inner;   // INVOKE_WRITE: the write command behind it

@@ -76,18 +76,25 @@ bool Wanted::MatchAndExplain(const Command& command, std::ostream* why) const {
   if (!result_) {
     differs(command.failed(), "was refused with " + ErrorName(command.result));
   } else if (*result_ < 0) {
-    differs(command.result != *result_, command.failed() ? "was refused with " + ErrorName(command.result)
-                                                         : std::string("was carried out"));
+    differs(command.result != *result_, command.failed()
+                                            ? "was refused with " + ErrorName(command.result)
+                                            : std::string("was carried out"));
   } else {
     differs(command.result != *result_, "answered " + std::to_string(command.result));
   }
-  differs(extended_ && command.extended() != *extended_, command.extended() ? "is extended" : "is not extended");
-  differs(core_in_ && command.core_in != *core_in_, "has a request of " + std::to_string(command.core_in));
-  differs(core_out_ && command.core_out != *core_out_, "has a reply of " + std::to_string(command.core_out));
-  differs(uhw_in_ && command.uhw_in != *uhw_in_, "has a driver request of " + std::to_string(command.uhw_in));
-  differs(uhw_out_ && command.uhw_out != *uhw_out_, "has a driver reply of " + std::to_string(command.uhw_out));
-  differs(flags_ && command.flags != flags_,
-          command.flags ? "has flags " + std::to_string(*command.flags) : std::string("has no flags"));
+  differs(extended_ && command.extended() != *extended_,
+          command.extended() ? "is extended" : "is not extended");
+  differs(core_in_ && command.core_in != *core_in_,
+          "has a request of " + std::to_string(command.core_in));
+  differs(core_out_ && command.core_out != *core_out_,
+          "has a reply of " + std::to_string(command.core_out));
+  differs(uhw_in_ && command.uhw_in != *uhw_in_,
+          "has a driver request of " + std::to_string(command.uhw_in));
+  differs(uhw_out_ && command.uhw_out != *uhw_out_,
+          "has a driver reply of " + std::to_string(command.uhw_out));
+  differs(flags_ && command.flags != flags_, command.flags
+                                                 ? "has flags " + std::to_string(*command.flags)
+                                                 : std::string("has no flags"));
   differs(!rule_.empty() && command.rule != rule_, "was refused by rule '" + command.rule + "'");
   differs(!device_.empty() && command.device != device_, "is of device '" + command.device + "'");
   if (wrong.empty()) return true;

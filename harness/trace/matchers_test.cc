@@ -40,7 +40,8 @@ TEST(Matchers, TheErrnoMatters) {
   EXPECT_THAT(refused, Not(Failed("CQ.CREATE", ENOTTY)));
   EXPECT_THAT(refused, Not(Called("CQ.CREATE")));
   EXPECT_THAT(Why(Failed("CQ.CREATE", ENOTTY), refused), HasSubstr("refused with EPROTONOSUPPORT"));
-  EXPECT_THAT(Why(Failed("CQ.CREATE", ENOTTY), Made("ioctl", "CQ.CREATE", 0)), HasSubstr("carried out"));
+  EXPECT_THAT(Why(Failed("CQ.CREATE", ENOTTY), Made("ioctl", "CQ.CREATE", 0)),
+              HasSubstr("carried out"));
 }
 
 TEST(Matchers, InvokeWriteIsToldApartByItsCommandAndForm) {
@@ -65,7 +66,8 @@ TEST(Matchers, LengthsFlagsRuleAndDeviceMatter) {
   command.rule = "mlx5.ucontext.flags";
   command.device = "mlx5_0";
   const Wanted wanted = Called("DEVICE.GET_CONTEXT").Fails(EINVAL);
-  EXPECT_THAT(command, wanted.Uhw(32, 72).Flags(1).Refusing("mlx5.ucontext.flags").Device("mlx5_0"));
+  EXPECT_THAT(command,
+              wanted.Uhw(32, 72).Flags(1).Refusing("mlx5.ucontext.flags").Device("mlx5_0"));
   EXPECT_THAT(command, Not(wanted.Uhw(24, 72)));
   EXPECT_THAT(command, Not(wanted.Uhw(32, 64)));
   EXPECT_THAT(command, Not(wanted.Flags(0)));
@@ -83,7 +85,10 @@ TEST(Matchers, AMismatchShowsTheTraceAround) {
   command.trace = all;
   const std::string why = Why(Wrote("CREATE_CQ"), command);
   EXPECT_THAT(why, HasSubstr("is ALLOC_PD"));
-  EXPECT_THAT(why, HasSubstr("    #0 write GET_CONTEXT: ok\n  > #1 write ALLOC_PD: ok\n    #2 write REG_MR: ok\n"));
+  EXPECT_THAT(
+      why,
+      HasSubstr(
+          "    #0 write GET_CONTEXT: ok\n  > #1 write ALLOC_PD: ok\n    #2 write REG_MR: ok\n"));
 }
 
 }  // namespace

@@ -40,7 +40,8 @@ bool Parse(const std::string& line, Command* command) {
   const std::string flags = Words(value, "flags");
   if (!flags.empty()) command->flags = std::strtoull(flags.c_str(), nullptr, 16);
   for (const json& row : value.value("attrs", json::array())) {
-    Attribute attribute{row.value("id", 0u), row.value("len", 0u), row.value("flags", 0u), std::nullopt};
+    Attribute attribute{row.value("id", 0u), row.value("len", 0u), row.value("flags", 0u),
+                        std::nullopt};
     if (row.contains("value")) attribute.value = row["value"].get<uint64_t>();
     command->attributes.push_back(attribute);
   }

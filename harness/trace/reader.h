@@ -18,8 +18,8 @@ class Reader {
 
   // Leaves out all that is in the file now.
   void SkipToEnd();
-  // Commands that ended since the last call. A half-written last line waits for the next one. `places` go on
-  // from call to call.
+  // Commands that ended since the last call. A half-written last line waits for the next one.
+  // `places` go on from call to call.
   std::vector<Command> Next();
 
  private:

@@ -17,7 +17,9 @@ using ::testing::IsEmpty;
 
 class ReaderTest : public ::testing::Test {
  protected:
-  ReaderTest() : path_("/tmp/vabi-traces-reader-" + std::to_string(getpid())) { std::remove(path_.c_str()); }
+  ReaderTest() : path_("/tmp/vabi-traces-reader-" + std::to_string(getpid())) {
+    std::remove(path_.c_str());
+  }
   ~ReaderTest() override { std::remove(path_.c_str()); }
   void Append(const std::string& text) { std::ofstream(path_, std::ios::app) << text; }
 
@@ -26,11 +28,12 @@ class ReaderTest : public ::testing::Test {
 
 TEST_F(ReaderTest, EveryKeyOfALineIsTaken) {
   Command command;
-  ASSERT_TRUE(Parse(R"({"via":"ioctl","device":"mlx5_0","name":"DEVICE.INVOKE_WRITE","inner":"QUERY_DEVICE",)"
-                    R"("object":0,"method":1,"command":1,"core_in":8,"core_out":304,"uhw_in":4,"uhw_out":104,)"
-                    R"("flags":"0x1f","attrs":[{"id":2,"len":8,"flags":1,"value":2147483649},{"id":4096,"len":8,"flags":1}],)"
-                    R"("result":-22,"errno":"EINVAL","rule":"a.b","fault":"errno","unmodelled":"x","pid":7,"tid":8,"t":9})",
-                    &command));
+  ASSERT_TRUE(Parse(
+      R"({"via":"ioctl","device":"mlx5_0","name":"DEVICE.INVOKE_WRITE","inner":"QUERY_DEVICE",)"
+      R"("object":0,"method":1,"command":1,"core_in":8,"core_out":304,"uhw_in":4,"uhw_out":104,)"
+      R"("flags":"0x1f","attrs":[{"id":2,"len":8,"flags":1,"value":2147483649},{"id":4096,"len":8,"flags":1}],)"
+      R"("result":-22,"errno":"EINVAL","rule":"a.b","fault":"errno","unmodelled":"x","pid":7,"tid":8,"t":9})",
+      &command));
   EXPECT_EQ(command.via, "ioctl");
   EXPECT_EQ(command.device, "mlx5_0");
   EXPECT_EQ(command.name, "DEVICE.INVOKE_WRITE");
@@ -75,7 +78,9 @@ TEST_F(ReaderTest, AHalfWrittenLineWaits) {
 }
 
 TEST_F(ReaderTest, OnlyTheProcessThatIsAskedFor) {
-  Append("{\"via\":\"write\",\"name\":\"A\",\"result\":0,\"pid\":1}\n{\"via\":\"write\",\"name\":\"B\",\"result\":0,\"pid\":2}\n");
+  Append(
+      "{\"via\":\"write\",\"name\":\"A\",\"result\":0,\"pid\":1}\n{\"via\":\"write\",\"name\":"
+      "\"B\",\"result\":0,\"pid\":2}\n");
   EXPECT_THAT(Reader(path_, 2).Next(), ElementsAre(Field(&Command::name, "B")));
 }
 

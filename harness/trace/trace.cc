@@ -38,7 +38,8 @@ std::vector<Command> Trace::Ioctls() {
   return Where([](const Command& command) { return command.via == "ioctl"; });
 }
 std::vector<Command> Trace::Writes() {
-  return Where([](const Command& command) { return command.via == "write" || command.via == "write_ex"; });
+  return Where(
+      [](const Command& command) { return command.via == "write" || command.via == "write_ex"; });
 }
 std::vector<Command> Trace::Mmaps() {
   return Where([](const Command& command) { return command.via == "mmap"; });

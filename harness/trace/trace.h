@@ -15,7 +15,8 @@
 //   EXPECT_THAT(trace.Commands(), ElementsAre(Wrote("GET_CONTEXT"), Wrote("ALLOC_PD")));
 //   EXPECT_THAT(trace.Unchecked(), IsEmpty());
 //
-// Every question reads on to the trace's present end. What a question has answered counts as checked.
+// Every question reads on to the trace's present end. What a question has answered counts as
+// checked.
 
 namespace vabi::traces {
 

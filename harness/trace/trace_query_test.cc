@@ -22,7 +22,8 @@ class TraceTest : public ::testing::Test {
     std::remove(path_.c_str());
     Append(R"({"via":"netlink","device":"","name":"GET","result":0})");
     Append(R"({"via":"open","device":"rxe0","name":"open","result":3})");
-    Append(R"({"via":"ioctl","device":"rxe0","name":"DEVICE.INVOKE_WRITE","result":-25,"errno":"ENOTTY","rule":"ioctl.absent"})");
+    Append(
+        R"({"via":"ioctl","device":"rxe0","name":"DEVICE.INVOKE_WRITE","result":-25,"errno":"ENOTTY","rule":"ioctl.absent"})");
     Append(R"({"via":"write","device":"rxe0","name":"GET_CONTEXT","result":16})");
     Append(R"({"via":"mmap","device":"rxe0","name":"mmap:queue","result":0,"flags":"0x1000"})");
     Append(R"({"via":"write_ex","device":"rxe0","name":"QUERY_DEVICE","result":32})");

@@ -15,13 +15,14 @@
 
 // A test of what libibverbs, a provider and a kernel do with each other:
 //
-//   ABI_TEST(Fallback, EnottyMarksTheWholeContext, Needs{.provider = "rxe", .ioctl = Ioctl::kAbsent}) {
+//   ABI_TEST(Fallback, EnottyMarksTheWholeContext, Needs{.provider = "rxe", .ioctl =
+//   Ioctl::kAbsent}) {
 //     Context context = OpenOnlyDevice();
 //     EXPECT_THAT(trace().Ioctls(), ElementsAre(Failed("DEVICE.INVOKE_WRITE", ENOTTY), …));
 //   }
 //
-// Each test runs in a process of its own (main.cc), forked before libibverbs has been touched: what the library
-// keeps for the life of a process is new to it.
+// Each test runs in a process of its own (main.cc), forked before libibverbs has been touched: what
+// the library keeps for the life of a process is new to it.
 
 namespace vabi::conformance {
 
@@ -40,7 +41,8 @@ using traces::WroteExtended;
 const Cell& cell();
 Trace& trace();
 
-// Kernels by what their command table checks itself (core/uverbs_cmd.c: sizes of requests and replies, 5.0).
+// Kernels by what their command table checks itself (core/uverbs_cmd.c: sizes of requests and
+// replies, 5.0).
 inline const std::vector<std::string> kUntil420 = {"linux-4.*"};
 inline const std::vector<std::string> kSince50 = {"linux-[5-9].*", "debian-*"};
 
@@ -55,16 +57,16 @@ const Needs* Declared(const std::string& name);
 void SetCell(Cell cell);
 void StartTrace();
 
-#define ABI_TEST(suite, name, ...)                                                                       \
-  class suite##_##name##_Test : public ::vabi::conformance::AbiTest {                                    \
-   public:                                                                                               \
-    void TestBody() override;                                                                            \
-  };                                                                                                     \
-  [[maybe_unused]] static const bool suite##_##name##_declared =                                         \
-      ::vabi::conformance::Declare(#suite, #name, __VA_ARGS__) &&                                        \
-      ::testing::RegisterTest(#suite, #name, nullptr, nullptr, __FILE__, __LINE__,                       \
-                              []() -> ::vabi::conformance::AbiTest* { return new suite##_##name##_Test; }) != \
-          nullptr;                                                                                       \
+#define ABI_TEST(suite, name, ...)                                                                 \
+  class suite##_##name##_Test : public ::vabi::conformance::AbiTest {                              \
+   public:                                                                                         \
+    void TestBody() override;                                                                      \
+  };                                                                                               \
+  [[maybe_unused]] static const bool suite##_##name##_declared =                                   \
+      ::vabi::conformance::Declare(#suite, #name, __VA_ARGS__) &&                                  \
+      ::testing::RegisterTest(                                                                     \
+          #suite, #name, nullptr, nullptr, __FILE__, __LINE__,                                     \
+          []() -> ::vabi::conformance::AbiTest* { return new suite##_##name##_Test; }) != nullptr; \
   void suite##_##name##_Test::TestBody()
 
 }  // namespace vabi::conformance

@@ -21,12 +21,14 @@ std::vector<std::string> Bitmap::Follow(const std::vector<Command>& commands) {
 void Bitmap::FollowIoctl(const Command& command) {
   const FallbackRow* row = FallbackOfMethod(command.name, release_);
   if (row == nullptr) return;  // DEVX, UAR: these look at no bit
-  if (IsMarked(row->bit)) Wrong(command, "is tried although bit " + std::string(row->bit) + " is set");
+  if (IsMarked(row->bit))
+    Wrong(command, "is tried although bit " + std::string(row->bit) + " is set");
   if (command.result == -ENOTTY) all_ = true;
   if (command.result == -EPROTONOSUPPORT) marked_.insert(std::string(row->bit));
 }
 
-// The probe at open, INVOKE_WRITE of QUERY_DEVICE, stands for no method, and marks nothing whatever it is answered.
+// The probe at open, INVOKE_WRITE of QUERY_DEVICE, stands for no method, and marks nothing whatever
+// it is answered.
 void Bitmap::FollowWritten(const Command& command) {
   const FallbackRow* row = FallbackOfCommand(command.what(), command.extended());
   if (row == nullptr || IsMarked(row->bit)) return;

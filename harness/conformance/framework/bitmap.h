@@ -12,9 +12,10 @@
 
 namespace vabi::conformance {
 
-// The bitmap of one context as libibverbs keeps it (libibverbs/cmd_fallback.c:_execute_ioctl_fallback), led along a
-// trace: every ioctl must be of a method whose bit is not set, every written command that stands for a method must
-// be of one whose bit is set.
+// The bitmap of one context as libibverbs keeps it
+// (libibverbs/cmd_fallback.c:_execute_ioctl_fallback), led along a trace: every ioctl must be of a
+// method whose bit is not set, every written command that stands for a method must be of one whose
+// bit is set.
 class Bitmap {
  public:
   explicit Bitmap(Release release) : release_(release) {}

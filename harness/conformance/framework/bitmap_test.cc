@@ -21,27 +21,33 @@ Command Made(const char* via, const char* name, long result = 0) {
   return command;
 }
 
-std::vector<std::string> Follow(std::vector<Command> commands) { return Bitmap({44, 0}).Follow(commands); }
+std::vector<std::string> Follow(std::vector<Command> commands) {
+  return Bitmap({44, 0}).Follow(commands);
+}
 
 TEST(Bitmap, AGoodLibraryContradictsNothing) {
-  EXPECT_THAT(Follow({Made("ioctl", "CQ.CREATE", -EPROTONOSUPPORT), Made("write", "CREATE_CQ"), Made("write", "CREATE_CQ"),
-                      Made("ioctl", "PD.DESTROY"), Made("ioctl", "PD.DESTROY"), Made("write", "ALLOC_PD")}),
+  EXPECT_THAT(Follow({Made("ioctl", "CQ.CREATE", -EPROTONOSUPPORT), Made("write", "CREATE_CQ"),
+                      Made("write", "CREATE_CQ"), Made("ioctl", "PD.DESTROY"),
+                      Made("ioctl", "PD.DESTROY"), Made("write", "ALLOC_PD")}),
               IsEmpty());
 }
 
 TEST(Bitmap, TryingAgainIsWrong) {
-  EXPECT_THAT(Follow({Made("ioctl", "CQ.CREATE", -EPROTONOSUPPORT), Made("ioctl", "CQ.CREATE", -EPROTONOSUPPORT)}),
+  EXPECT_THAT(Follow({Made("ioctl", "CQ.CREATE", -EPROTONOSUPPORT),
+                      Made("ioctl", "CQ.CREATE", -EPROTONOSUPPORT)}),
               ElementsAre(HasSubstr("is tried although bit create_cq is set")));
 }
 
 TEST(Bitmap, AfterEnottyTryingAnythingIsWrong) {
   EXPECT_THAT(Follow({Made("ioctl", "CQ.CREATE", -ENOTTY), Made("ioctl", "PD.DESTROY", -ENOTTY)}),
               ElementsAre(HasSubstr("bit dealloc_pd")));
-  EXPECT_THAT(Follow({Made("ioctl", "CQ.CREATE", -ENOTTY), Made("ioctl", "DEVX.OTHER", -ENOTTY)}), IsEmpty());
+  EXPECT_THAT(Follow({Made("ioctl", "CQ.CREATE", -ENOTTY), Made("ioctl", "DEVX.OTHER", -ENOTTY)}),
+              IsEmpty());
 }
 
 TEST(Bitmap, WritingWithoutATryIsWrong) {
-  EXPECT_THAT(Follow({Made("write", "DEALLOC_PD")}), ElementsAre(HasSubstr("is written although bit dealloc_pd")));
+  EXPECT_THAT(Follow({Made("write", "DEALLOC_PD")}),
+              ElementsAre(HasSubstr("is written although bit dealloc_pd")));
 }
 
 TEST(Bitmap, OtherErrnosMarkNothing) {
@@ -50,9 +56,12 @@ TEST(Bitmap, OtherErrnosMarkNothing) {
 }
 
 TEST(Bitmap, MethodsShareBits) {
-  EXPECT_THAT(Follow({Made("ioctl", "AH.DESTROY", -EPROTONOSUPPORT), Made("write_ex", "DESTROY_RWQ_IND_TBL")}), IsEmpty());
-  EXPECT_THAT(Follow({Made("ioctl", "AH.DESTROY", -EPROTONOSUPPORT), Made("ioctl", "RWQ_IND_TBL.DESTROY")}),
-              ElementsAre(HasSubstr("bit destroy_ah is set")));
+  EXPECT_THAT(Follow({Made("ioctl", "AH.DESTROY", -EPROTONOSUPPORT),
+                      Made("write_ex", "DESTROY_RWQ_IND_TBL")}),
+              IsEmpty());
+  EXPECT_THAT(
+      Follow({Made("ioctl", "AH.DESTROY", -EPROTONOSUPPORT), Made("ioctl", "RWQ_IND_TBL.DESTROY")}),
+      ElementsAre(HasSubstr("bit destroy_ah is set")));
 }
 
 TEST(Bitmap, TheProbeMarksNothing) {

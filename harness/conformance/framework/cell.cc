@@ -16,8 +16,8 @@ template <typename Map>
 const typename Map::mapped_type& Find(const Map& map, std::string_view name, const char* kind) {
   const auto found = map.find(name);
   if (found != map.end()) return found->second;
-  std::fprintf(stderr, "conformance: the kernel model has no %s '%.*s'\n", kind, static_cast<int>(name.size()),
-               name.data());
+  std::fprintf(stderr, "conformance: the kernel model has no %s '%.*s'\n", kind,
+               static_cast<int>(name.size()), name.data());
   std::abort();
 }
 
@@ -41,7 +41,8 @@ void TakeModel(const json& model, Cell* cell) {
   Bools(model.at("methods"), &cell->methods);
   Bools(model.at("write"), &cell->write);
   Bools(model.at("write_ex"), &cell->write_ex);
-  for (const auto& [name, size] : model.at("structs").items()) cell->structs[name] = size.get<size_t>();
+  for (const auto& [name, size] : model.at("structs").items())
+    cell->structs[name] = size.get<size_t>();
   for (const auto& [driver, ops] : model.at("ops").items()) Bools(ops, &cell->ops[driver]);
 }
 
@@ -77,7 +78,8 @@ bool Cell::HasOverlay(std::string_view text) const {
 std::optional<std::string> Cell::OverlayValue(std::string_view name) const {
   for (const std::string& text : overlays) {
     const size_t equals = text.find('=');
-    if (equals != text.npos && std::string_view(text).substr(0, equals) == name) return text.substr(equals + 1);
+    if (equals != text.npos && std::string_view(text).substr(0, equals) == name)
+      return text.substr(equals + 1);
   }
   return std::nullopt;
 }
@@ -91,7 +93,8 @@ bool ParseCell(const std::string& text, Cell* cell, std::string* error) {
     cell->release = ParseRelease(value.at("release").get<std::string>());
     cell->trace = value.at("trace").get<std::string>();
     for (const json& device : value.at("devices")) {
-      cell->devices.push_back({device.at("driver").get<std::string>(), device.at("name").get<std::string>(),
+      cell->devices.push_back({device.at("driver").get<std::string>(),
+                               device.at("name").get<std::string>(),
                                device.at("link").get<std::string>(), device.at("abi").get<int>()});
     }
     cell->overlays = value.at("overlays").get<std::vector<std::string>>();

@@ -8,15 +8,17 @@
 #include <string_view>
 #include <vector>
 
-// The facts of the cell in which a suite runs. The runner writes them as JSON into the file that the environment
-// variable VERBS_ABI_CELL names:
+// The facts of the cell in which a suite runs. The runner writes them as JSON into the file that
+// the environment variable VERBS_ABI_CELL names:
 //
-//   {"id": "deb-44.0/linux-5.6/mlx5", "kernel": "linux-5.6", "userland": "deb-44.0", "release": "44.0",
-//    "devices": [{"driver": "mlx5", "name": "mlx5_0", "link": "ib", "abi": 1}], "overlays": ["no-ioctl"],
-//    "trace": "/…/trace.jsonl", "model": {…}}
+//   {"id": "deb-44.0/linux-5.6/mlx5", "kernel": "linux-5.6", "userland": "deb-44.0", "release":
+//   "44.0",
+//    "devices": [{"driver": "mlx5", "name": "mlx5_0", "link": "ib", "abi": 1}], "overlays":
+//    ["no-ioctl"], "trace": "/…/trace.jsonl", "model": {…}}
 //
-// "model" is what vabi-world says of the compiled world, its overlays applied: rules {name: {on, errno}}, knobs,
-// methods, write, write_ex, structs {name: bytes}, ops {driver: {operation: served}}.
+// "model" is what vabi-world says of the compiled world, its overlays applied: rules {name: {on,
+// errno}}, knobs, methods, write, write_ex, structs {name: bytes}, ops {driver: {operation:
+// served}}.
 
 namespace vabi::conformance {
 
@@ -48,13 +50,14 @@ struct Cell {
   std::map<std::string, size_t, std::less<>> structs;
   std::map<std::string, std::map<std::string, bool, std::less<>>, std::less<>> ops;
 
-  // All of these fail loudly for names that the model does not know: a test must not pass by a slip of the pen.
+  // All of these fail loudly for names that the model does not know: a test must not pass by a slip
+  // of the pen.
   bool HasIoctl() const { return Knob("ioctl") != 0; }
   long Knob(std::string_view name) const;
   const RuleFact& Rule(std::string_view name) const;
   bool Op(std::string_view driver, std::string_view operation) const;
-  // "CQ.CREATE": an ioctl method. "REREG_MR": a write command. "EX_CREATE_CQ": an extended one. A method that
-  // does not exist because there is no ioctl at all is not served.
+  // "CQ.CREATE": an ioctl method. "REREG_MR": a write command. "EX_CREATE_CQ": an extended one. A
+  // method that does not exist because there is no ioctl at all is not served.
   bool Serves(std::string_view name) const;
   // Bytes of a structure in this kernel; 0 when it has none.
   size_t SizeOf(std::string_view structure) const;

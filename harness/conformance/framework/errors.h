@@ -24,7 +24,9 @@ struct Error {
   bool ok() const { return value == 0; }
   bool operator==(const Error&) const = default;
 };
-inline std::ostream& operator<<(std::ostream& out, const Error& error) { return out << ErrorName(error.value); }
+inline std::ostream& operator<<(std::ostream& out, const Error& error) {
+  return out << ErrorName(error.value);
+}
 
 // verbs answer with the errno itself, with -1 and errno, or with its negative: one form for all.
 inline Error FromVerb(int result) {
@@ -34,7 +36,8 @@ inline Error FromVerb(int result) {
 }
 
 MATCHER(Succeeds, "") { return arg.ok(); }
-MATCHER_P(FailsWith, error, std::string(negation ? "does not fail" : "fails") + " with " + ErrorName(error)) {
+MATCHER_P(FailsWith, error,
+          std::string(negation ? "does not fail" : "fails") + " with " + ErrorName(error)) {
   return arg.value == error;
 }
 

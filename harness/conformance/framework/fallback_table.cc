@@ -13,7 +13,8 @@ const FallbackRow* FallbackOfMethod(std::string_view method, Release release) {
 const FallbackRow* FallbackOfCommand(std::string_view command, bool extended) {
   for (const FallbackRow& row : kFallbacks) {
     if (row.command != command) continue;
-    if (row.form == Form::kEither || row.form == (extended ? Form::kExtended : Form::kLegacy)) return &row;
+    if (row.form == Form::kEither || row.form == (extended ? Form::kExtended : Form::kLegacy))
+      return &row;
   }
   return nullptr;
 }

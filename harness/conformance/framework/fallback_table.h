@@ -6,9 +6,10 @@
 
 #include "harness/conformance/framework/cell.h"
 
-// Which ioctl methods libibverbs tries by execute_ioctl_fallback (libibverbs/cmd_write.h), the bit of the context's
-// bitmap (a member of struct verbs_context_ops) that remembers a refusal, and the command that is written instead.
-// Read in the files named, in 33.2, 44.0, 56.1 and 65.0: the same in all but the last row.
+// Which ioctl methods libibverbs tries by execute_ioctl_fallback (libibverbs/cmd_write.h), the bit
+// of the context's bitmap (a member of struct verbs_context_ops) that remembers a refusal, and the
+// command that is written instead. Read in the files named, in 33.2, 44.0, 56.1 and 65.0: the same
+// in all but the last row.
 
 namespace vabi::conformance {
 
@@ -25,7 +26,7 @@ struct FallbackRow {
   std::string_view bit;
   std::string_view command;
   Form form;
-  std::string_view file;    // below libibverbs/
+  std::string_view file;  // below libibverbs/
   Release since;
 };
 
@@ -49,14 +50,20 @@ inline constexpr FallbackRow kFallbacks[] = {
     // Three that share one bit.
     {"AH.DESTROY", "destroy_ah", "DESTROY_AH", Form::kLegacy, "cmd_ah.c", {22, 0}},
     {"FLOW.DESTROY", "destroy_ah", "DESTROY_FLOW", Form::kExtended, "cmd_flow.c", {22, 0}},
-    {"RWQ_IND_TBL.DESTROY", "destroy_ah", "DESTROY_RWQ_IND_TBL", Form::kExtended, "cmd_rwq_ind.c", {22, 0}},
+    {"RWQ_IND_TBL.DESTROY",
+     "destroy_ah",
+     "DESTROY_RWQ_IND_TBL",
+     Form::kExtended,
+     "cmd_rwq_ind.c",
+     {22, 0}},
     // ibv_reg_mr itself writes REG_MR at once.
     {"MR.REG_MR", "reg_mr_ex", "REG_MR", Form::kShared, "cmd_mr.c", {64, 0}},
 };
 
 // The row of a method in this release; null for methods that do not look at the bitmap.
 const FallbackRow* FallbackOfMethod(std::string_view method, Release release);
-// The row whose written form this command is, in its form; null where a command is written without a try.
+// The row whose written form this command is, in its form; null where a command is written without
+// a try.
 const FallbackRow* FallbackOfCommand(std::string_view command, bool extended);
 
 }  // namespace vabi::conformance

@@ -6,9 +6,9 @@
 namespace vabi::conformance {
 namespace {
 
-// Overlays that take a way away for which libibverbs has another: what a program gets stays the same
-// (libibverbs/cmd_fallback.c, init.c). DEVICE.GET_CONTEXT may go because the written command brings the async fd
-// too; ASYNC_EVENT.ALLOC may not, and neither may mlx5's UAR methods.
+// Overlays that take a way away for which libibverbs has another: what a program gets stays the
+// same (libibverbs/cmd_fallback.c, init.c). DEVICE.GET_CONTEXT may go because the written command
+// brings the async fd too; ASYNC_EVENT.ALLOC may not, and neither may mlx5's UAR methods.
 constexpr const char* kRoutes[] = {
     "no-ioctl",
     "no-invoke-write",
@@ -50,10 +50,14 @@ bool IsRoute(const std::string& overlay) {
 
 const char* Text(Discovery discovery) {
   switch (discovery) {
-    case Discovery::kAny: return "any";
-    case Discovery::kNetlink: return "netlink";
-    case Discovery::kNetlinkAndSysfs: return "netlink and sysfs";
-    case Discovery::kSysfs: return "sysfs";
+    case Discovery::kAny:
+      return "any";
+    case Discovery::kNetlink:
+      return "netlink";
+    case Discovery::kNetlinkAndSysfs:
+      return "netlink and sysfs";
+    case Discovery::kSysfs:
+      return "sysfs";
   }
   return "?";
 }
@@ -63,13 +67,15 @@ Discovery DiscoveryOf(const Cell& cell) {
   return cell.Knob("netlink.level") == 1 ? Discovery::kNetlinkAndSysfs : Discovery::kNetlink;
 }
 
-// providers/mlx5/mlx5.c: a kernel that hands out no UARs with the context (it knows MLX5_LIB_CAP_DYN_UAR) wants
-// them to be asked for through an ioctl of its own.
+// providers/mlx5/mlx5.c: a kernel that hands out no UARs with the context (it knows
+// MLX5_LIB_CAP_DYN_UAR) wants them to be asked for through an ioctl of its own.
 bool HasQueuePairs(const Cell& cell) {
-  return cell.device().driver != "mlx5" || cell.Knob("mlx5.dyn_uar") == 0 || cell.Serves("UAR.OBJ_ALLOC");
+  return cell.device().driver != "mlx5" || cell.Knob("mlx5.dyn_uar") == 0 ||
+         cell.Serves("UAR.OBJ_ALLOC");
 }
 
-// libibverbs/ibdev_nl.c:find_uverbs_sysfs looks for the node below the device's parent. rxe has one up to 5.9.
+// libibverbs/ibdev_nl.c:find_uverbs_sysfs looks for the node below the device's parent. rxe has one
+// up to 5.9.
 bool CanBeFound(const Cell& cell) {
   return DiscoveryOf(cell) != Discovery::kNetlinkAndSysfs || cell.device().driver != "rxe" ||
          cell.Knob("rxe.parent") != 0;
@@ -78,10 +84,13 @@ bool CanBeFound(const Cell& cell) {
 // The first thing that is lacking, or nothing.
 std::string Lacking(const Needs& needs, const Cell& cell) {
   const CellDevice& device = cell.device();
-  if (static_cast<int>(cell.devices.size()) != needs.devices) return std::to_string(needs.devices) + " devices";
-  if (!needs.provider.empty() && device.driver != needs.provider) return "provider " + needs.provider;
+  if (static_cast<int>(cell.devices.size()) != needs.devices)
+    return std::to_string(needs.devices) + " devices";
+  if (!needs.provider.empty() && device.driver != needs.provider)
+    return "provider " + needs.provider;
   if (!needs.link.empty() && device.link != needs.link) return "link " + needs.link;
-  if (cell.release < needs.from || !(cell.release < needs.until)) return "another release of rdma-core";
+  if (cell.release < needs.from || !(cell.release < needs.until))
+    return "another release of rdma-core";
   if (!needs.kernels.empty()) {
     bool found = false;
     for (const std::string& pattern : needs.kernels) found = found || Matches(pattern, cell.kernel);
@@ -99,7 +108,8 @@ std::string Lacking(const Needs& needs, const Cell& cell) {
   if (needs.discovery != Discovery::kAny && needs.discovery != DiscoveryOf(cell)) {
     return std::string("discovery by ") + Text(needs.discovery);
   }
-  if (needs.found != CanBeFound(cell)) return needs.found ? "a device that is found" : "a device that is not found";
+  if (needs.found != CanBeFound(cell))
+    return needs.found ? "a device that is found" : "a device that is not found";
   for (const std::string& name : needs.served) {
     if (!cell.Serves(name)) return name;
   }
@@ -124,14 +134,16 @@ std::string Lacking(const Needs& needs, const Cell& cell) {
     if (cell.Rule(name).on) return "no rule " + name;
   }
   if (needs.queue_pairs && !HasQueuePairs(cell)) return "queue pairs";
-  if (needs.atomics && device.driver == "mlx5" && cell.Knob("mlx5.atomic_cap") == 0) return "atomics";
+  if (needs.atomics && device.driver == "mlx5" && cell.Knob("mlx5.atomic_cap") == 0)
+    return "atomics";
   for (const KnobNeed& knob : needs.knobs) {
     const long value = cell.Knob(knob.name);
     if (value < knob.at_least || value > knob.at_most) return "another " + knob.name;
   }
   for (const KnobNeed& structure : needs.structs) {
     const long size = static_cast<long>(cell.SizeOf(structure.name));
-    if (size < structure.at_least || size > structure.at_most) return "another size of " + structure.name;
+    if (size < structure.at_least || size > structure.at_most)
+      return "another size of " + structure.name;
   }
   for (const std::string& pattern : needs.overlays) {
     bool found = false;

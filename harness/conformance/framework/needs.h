@@ -7,7 +7,8 @@
 
 #include "harness/conformance/framework/cell.h"
 
-// What a test needs of its cell, as data: the runner picks the tests that hold, their bodies ask nothing.
+// What a test needs of its cell, as data: the runner picks the tests that hold, their bodies ask
+// nothing.
 
 namespace vabi::conformance {
 
@@ -29,23 +30,26 @@ struct Needs {
   std::string provider = {};  // a driver; empty: any
   std::string link = {};      // "ib", "roce"; empty: any
   int devices = 1;            // exactly so many
-  std::vector<std::string> kernels = {};      // patterns, one of which the kernel's name matches; none: any
+  std::vector<std::string> kernels =
+      {};  // patterns, one of which the kernel's name matches; none: any
   std::vector<std::string> served = {};       // all of these: Cell::Serves
   std::vector<std::string> missing = {};      // none of these
   std::vector<std::string> any_missing = {};  // at least one of these is not served
   std::vector<std::string> ops = {};          // the device's driver has these operations
   std::vector<std::string> no_ops = {};
-  std::vector<std::string> rules = {};        // the kernel has these rules
+  std::vector<std::string> rules = {};  // the kernel has these rules
   std::vector<std::string> no_rules = {};
   std::vector<KnobNeed> knobs = {};
-  std::vector<KnobNeed> structs = {};         // bytes of these structures in the kernel
-  // Overlays, as patterns (fnmatch with @(a|b)), each of which the cell must have. A cell with an overlay that is neither
-  // named here nor only another route (see kRoutes) is left out.
+  std::vector<KnobNeed> structs = {};  // bytes of these structures in the kernel
+  // Overlays, as patterns (fnmatch with @(a|b)), each of which the cell must have. A cell with an
+  // overlay that is neither named here nor only another route (see kRoutes) is left out.
   std::vector<std::string> overlays = {};
   std::vector<std::string> not_overlays = {};
-  bool write = true;          // the node can be written to
-  bool found = true;          // the library can find the device's node on this route (rxe without a parent: not all)
-  // Completion queues and queue pairs can be made: mlx5 needs a UAR, handed out with the context or asked for.
+  bool write = true;  // the node can be written to
+  bool found =
+      true;  // the library can find the device's node on this route (rxe without a parent: not all)
+  // Completion queues and queue pairs can be made: mlx5 needs a UAR, handed out with the context or
+  // asked for.
   bool queue_pairs = false;
   bool atomics = false;       // the device has them (mlx5 of 4.4 tells of none)
   Release from = {0, 0};      // of rdma-core

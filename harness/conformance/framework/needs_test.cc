@@ -34,7 +34,8 @@ TEST(Needs, EachNeedCanBeLacking) {
   EXPECT_EQ(Lacks(Needs{.served = {"OPEN_QP"}}, cell), "OPEN_QP");
   EXPECT_EQ(Lacks(Needs{.served = {"EX_MODIFY_CQ"}}, cell), "EX_MODIFY_CQ");
   EXPECT_EQ(Lacks(Needs{.missing = {"CQ.CREATE"}}, cell), "no CQ.CREATE");
-  EXPECT_EQ(Lacks(Needs{.any_missing = {"CQ.CREATE", "REREG_MR"}}, cell), "one of its methods missing");
+  EXPECT_EQ(Lacks(Needs{.any_missing = {"CQ.CREATE", "REREG_MR"}}, cell),
+            "one of its methods missing");
   EXPECT_EQ(Lacks(Needs{.ops = {"alloc_dm"}}, cell), "operation alloc_dm");
   EXPECT_EQ(Lacks(Needs{.no_ops = {"create_cq"}}, cell), "no operation create_cq");
   EXPECT_EQ(Lacks(Needs{.rules = {"rxe.create_qp.flags"}}, cell), "rule rxe.create_qp.flags");
@@ -68,7 +69,8 @@ TEST(Needs, DiscoveryFollowsNetlink) {
   none.knobs["netlink.level"] = 0;
   old.knobs["netlink.nldev"] = 0;
   EXPECT_EQ(Lacks(Needs{.discovery = Discovery::kNetlink}, nodes), "");
-  EXPECT_EQ(Lacks(Needs{.discovery = Discovery::kNetlinkAndSysfs}, devices), "a device that is found");
+  EXPECT_EQ(Lacks(Needs{.discovery = Discovery::kNetlinkAndSysfs}, devices),
+            "a device that is found");
   EXPECT_EQ(Lacks(Needs{.discovery = Discovery::kNetlinkAndSysfs, .found = false}, devices), "");
   devices.knobs["rxe.parent"] = 1;
   EXPECT_EQ(Lacks(Needs{.discovery = Discovery::kNetlinkAndSysfs}, devices), "");
@@ -86,7 +88,8 @@ TEST(Needs, OnlyRoutesMayBeUnnamed) {
   EXPECT_EQ(Lacks(Needs{.overlays = {"errno@*"}}, With({"errno@CQ.CREATE=ENOMEM"})), "");
   EXPECT_EQ(Lacks(Needs{.overlays = {"errno@*"}}, With({})), "overlay errno@*");
   EXPECT_EQ(Lacks(Needs{.overlays = {"x=@(a|b)"}}, With({"x=b"})), "");
-  EXPECT_EQ(Lacks(Needs{.overlays = {"x=*"}, .not_overlays = {"x=@(a|b)"}}, With({"x=b"})), "no overlay x=b");
+  EXPECT_EQ(Lacks(Needs{.overlays = {"x=*"}, .not_overlays = {"x=@(a|b)"}}, With({"x=b"})),
+            "no overlay x=b");
 }
 
 TEST(Needs, QueuePairsOfMlx5NeedTheirUars) {

@@ -29,7 +29,8 @@ Error Send(int fd, const std::vector<uint8_t>& bytes) {
 
 }  // namespace
 
-Guarded::Guarded(size_t size, uint8_t fill) : size_(size), fill_(fill), bytes_(size + 2 * kSlack, kCanary) {
+Guarded::Guarded(size_t size, uint8_t fill)
+    : size_(size), fill_(fill), bytes_(size + 2 * kSlack, kCanary) {
   std::memset(data(), fill, size);
 }
 
@@ -69,8 +70,12 @@ RawIoctl& RawIoctl::In(uint16_t id, const void* data, uint16_t length) {
   }
   return Add(id, value, length);
 }
-RawIoctl& RawIoctl::Value(uint16_t id, uint64_t value, uint16_t length) { return Add(id, value, length); }
-RawIoctl& RawIoctl::Out(uint16_t id, void* data, uint16_t length) { return Add(id, Address(data), length); }
+RawIoctl& RawIoctl::Value(uint16_t id, uint64_t value, uint16_t length) {
+  return Add(id, value, length);
+}
+RawIoctl& RawIoctl::Out(uint16_t id, void* data, uint16_t length) {
+  return Add(id, Address(data), length);
+}
 RawIoctl& RawIoctl::Handle(uint16_t id, uint32_t handle) { return Add(id, handle, 0); }
 RawIoctl& RawIoctl::NewHandle(uint16_t id) { return Add(id, 0, 0); }
 RawIoctl& RawIoctl::Enum(uint16_t id, uint8_t element, const void* data, uint16_t length) {
@@ -151,22 +156,27 @@ Error RawWriteExtended(int fd, RawRequest request, size_t core_reply, size_t dri
   return Send(fd, bytes);
 }
 
-Error RawInvoke(int fd, uint32_t driver_id, RawRequest request, size_t core_reply, size_t driver_reply) {
+Error RawInvoke(int fd, uint32_t driver_id, RawRequest request, size_t core_reply,
+                size_t driver_reply) {
   RawIoctl call(fd, driver_id, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE);
   call.Value(UVERBS_ATTR_WRITE_CMD, request.command);
   call.In(UVERBS_ATTR_CORE_IN, request.core.data(), static_cast<uint16_t>(request.core.size()));
-  if (core_reply > 0) call.Out(UVERBS_ATTR_CORE_OUT, request.reply->data(), static_cast<uint16_t>(core_reply));
+  if (core_reply > 0)
+    call.Out(UVERBS_ATTR_CORE_OUT, request.reply->data(), static_cast<uint16_t>(core_reply));
   if (!request.driver.empty()) {
-    call.In(UVERBS_ATTR_UHW_IN, request.driver.data(), static_cast<uint16_t>(request.driver.size()));
+    call.In(UVERBS_ATTR_UHW_IN, request.driver.data(),
+            static_cast<uint16_t>(request.driver.size()));
   }
   if (driver_reply > 0) {
-    call.Out(UVERBS_ATTR_UHW_OUT, request.reply->data() + core_reply, static_cast<uint16_t>(driver_reply));
+    call.Out(UVERBS_ATTR_UHW_OUT, request.reply->data() + core_reply,
+             static_cast<uint16_t>(driver_reply));
   }
   return call.Call();
 }
 
 Error RawExtended(int fd, RawRequest request, size_t core_reply, size_t driver_reply) {
-  if (!cell().Serves("DEVICE.INVOKE_WRITE")) return RawWriteExtended(fd, std::move(request), core_reply, driver_reply);
+  if (!cell().Serves("DEVICE.INVOKE_WRITE"))
+    return RawWriteExtended(fd, std::move(request), core_reply, driver_reply);
   request.command |= IB_USER_VERBS_CMD_FLAG_EXTENDED;
   return RawInvoke(fd, DriverId(), std::move(request), core_reply, driver_reply);
 }

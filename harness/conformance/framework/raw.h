@@ -31,7 +31,8 @@ class Guarded {
   void Put(const T& value, size_t offset = 0) {
     std::memcpy(data() + offset, &value, sizeof value);
   }
-  // Of the bytes inside, how many from the front no longer hold the fill: up to the last that was written.
+  // Of the bytes inside, how many from the front no longer hold the fill: up to the last that was
+  // written.
   size_t written() const;
   // Nothing outside was touched.
   bool intact() const;
@@ -72,8 +73,8 @@ class RawIoctl {
   std::vector<ib_uverbs_attr> attributes_;
 };
 
-// write() of a legacy command: `request` is the core request (its `response` field is filled in, it is the first
-// when there is a reply) and then the driver's. Lengths without header.
+// write() of a legacy command: `request` is the core request (its `response` field is filled in, it
+// is the first when there is a reply) and then the driver's. Lengths without header.
 struct RawRequest {
   uint32_t command = 0;
   std::vector<uint8_t> core, driver;
@@ -84,7 +85,8 @@ struct RawRequest {
   static RawRequest Of(uint32_t command, const T& core) {
     RawRequest request;
     request.command = command;
-    request.core.assign(reinterpret_cast<const uint8_t*>(&core), reinterpret_cast<const uint8_t*>(&core) + sizeof core);
+    request.core.assign(reinterpret_cast<const uint8_t*>(&core),
+                        reinterpret_cast<const uint8_t*>(&core) + sizeof core);
     return request;
   }
 };
@@ -94,9 +96,11 @@ Error RawWrite(int fd, RawRequest request);
 Error RawWriteExtended(int fd, RawRequest request, size_t core_reply, size_t driver_reply);
 
 // The same command behind DEVICE.INVOKE_WRITE; its number may have the extended bit.
-Error RawInvoke(int fd, uint32_t driver_id, RawRequest request, size_t core_reply, size_t driver_reply);
+Error RawInvoke(int fd, uint32_t driver_id, RawRequest request, size_t core_reply,
+                size_t driver_reply);
 
-// By whichever form of an extended command the kernel takes: INVOKE_WRITE where it is served, else write().
+// By whichever form of an extended command the kernel takes: INVOKE_WRITE where it is served, else
+// write().
 Error RawExtended(int fd, RawRequest request, size_t core_reply, size_t driver_reply);
 
 // enum rdma_driver_id of the cell's device.

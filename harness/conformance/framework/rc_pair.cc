@@ -16,13 +16,16 @@ int RemoteAccess(int access) { return access & ~IBV_ACCESS_LOCAL_WRITE; }
 
 }  // namespace
 
-ibv_sge RcPair::Side::At(uint32_t offset, uint32_t length) const { return {Address(offset), length, mr->lkey}; }
+ibv_sge RcPair::Side::At(uint32_t offset, uint32_t length) const {
+  return {Address(offset), length, mr->lkey};
+}
 
 void RcPair::Side::Fill(uint32_t offset, uint32_t length, uint32_t seed) {
   for (uint32_t i = 0; i < length; ++i) bytes[offset + i] = PatternAt(seed, i);
 }
 
-std::optional<uint32_t> RcPair::Side::FirstWrong(uint32_t offset, uint32_t length, uint32_t seed) const {
+std::optional<uint32_t> RcPair::Side::FirstWrong(uint32_t offset, uint32_t length,
+                                                 uint32_t seed) const {
   for (uint32_t i = 0; i < length; ++i) {
     if (bytes[offset + i] != PatternAt(seed, i)) return i;
   }
@@ -88,7 +91,8 @@ ibv_qp_state RcPair::Side::State() const {
   return attr.qp_state;
 }
 
-RcPair::RcPair(const PairOptions& options) : options_(options), context_(OpenOnlyDevice()), pd_(context_.AllocPd()) {
+RcPair::RcPair(const PairOptions& options)
+    : options_(options), context_(OpenOnlyDevice()), pd_(context_.AllocPd()) {
   port_ = context_.QueryPort();
   // The last entry that is filled: on RoCE the one of version 2 over IPv4.
   for (int i = 0; i < port_.gid_tbl_len && i < 8; ++i) {
@@ -128,9 +132,9 @@ void RcPair::ToInit(Side* side) {
   attr.qp_state = IBV_QPS_INIT;
   attr.port_num = 1;
   attr.qp_access_flags = static_cast<unsigned>(RemoteAccess(options_.access));
-  Must("ibv_modify_qp to INIT",
-       FromVerb(ibv_modify_qp(side->qp.get(), &attr,
-                              IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)));
+  Must("ibv_modify_qp to INIT", FromVerb(ibv_modify_qp(side->qp.get(), &attr,
+                                                       IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+                                                           IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)));
 }
 
 void RcPair::Connect(Side* side, const Side& peer) {
@@ -151,8 +155,9 @@ void RcPair::Connect(Side* side, const Side& peer) {
   }
   Must("ibv_modify_qp to RTR",
        FromVerb(ibv_modify_qp(side->qp.get(), &attr,
-                              IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                                  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)));
+                              IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                                  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+                                  IBV_QP_MIN_RNR_TIMER)));
   attr = {};
   attr.qp_state = IBV_QPS_RTS;
   attr.timeout = options_.timeout;
@@ -162,8 +167,8 @@ void RcPair::Connect(Side* side, const Side& peer) {
   attr.max_rd_atomic = 4;
   Must("ibv_modify_qp to RTS",
        FromVerb(ibv_modify_qp(side->qp.get(), &attr,
-                              IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-                                  IBV_QP_MAX_QP_RD_ATOMIC)));
+                              IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                                  IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC)));
 }
 
 ibv_send_wr Work(ibv_wr_opcode opcode, uint64_t wr_id, unsigned flags) {
@@ -174,7 +179,8 @@ ibv_send_wr Work(ibv_wr_opcode opcode, uint64_t wr_id, unsigned flags) {
   return wr;
 }
 
-ibv_send_wr WorkAt(ibv_wr_opcode opcode, uint64_t wr_id, uint64_t remote, uint32_t rkey, unsigned flags) {
+ibv_send_wr WorkAt(ibv_wr_opcode opcode, uint64_t wr_id, uint64_t remote, uint32_t rkey,
+                   unsigned flags) {
   ibv_send_wr wr = Work(opcode, wr_id, flags);
   wr.wr.rdma.remote_addr = remote;
   wr.wr.rdma.rkey = rkey;
@@ -184,8 +190,9 @@ ibv_send_wr WorkAt(ibv_wr_opcode opcode, uint64_t wr_id, uint64_t remote, uint32
 }  // namespace vabi::conformance
 
 std::ostream& operator<<(std::ostream& out, const ibv_wc& completion) {
-  return out << "wr_id " << completion.wr_id << ' ' << ibv_wc_status_str(completion.status) << " opcode "
-             << completion.opcode << " byte_len " << completion.byte_len << " qp_num 0x" << std::hex
-             << completion.qp_num << std::dec << " wc_flags " << completion.wc_flags << " imm "
-             << completion.imm_data << " vendor_err 0x" << std::hex << completion.vendor_err << std::dec;
+  return out << "wr_id " << completion.wr_id << ' ' << ibv_wc_status_str(completion.status)
+             << " opcode " << completion.opcode << " byte_len " << completion.byte_len
+             << " qp_num 0x" << std::hex << completion.qp_num << std::dec << " wc_flags "
+             << completion.wc_flags << " imm " << completion.imm_data << " vendor_err 0x"
+             << std::hex << completion.vendor_err << std::dec;
 }

@@ -19,17 +19,18 @@ constexpr uint8_t PatternAt(uint32_t seed, uint32_t offset) {
 }
 
 struct PairOptions {
-  uint32_t depth = 16;      // of each queue
+  uint32_t depth = 16;  // of each queue
   uint32_t sges = 2;
   uint32_t inline_data = 64;
   bool signal_all = false;
   int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-               IBV_ACCESS_REMOTE_ATOMIC;  // of the regions and of the queue pairs (these have no local access)
-  uint8_t rnr_retry = 7;    // 7: for ever
-  uint8_t retry = 3;        // of what nobody answers: this often, 4.096 us << timeout apart
+               IBV_ACCESS_REMOTE_ATOMIC;  // of the regions and of the queue pairs (these have no
+                                          // local access)
+  uint8_t rnr_retry = 7;                  // 7: for ever
+  uint8_t retry = 3;  // of what nobody answers: this often, 4.096 us << timeout apart
   uint8_t timeout = 10;
   bool with_channel = false;
-  bool with_srq = false;    // the right side receives from a shared queue
+  bool with_srq = false;  // the right side receives from a shared queue
 };
 
 class RcPair {
@@ -47,9 +48,12 @@ class RcPair {
 
     uint32_t number() const { return qp->qp_num; }
     ibv_sge At(uint32_t offset, uint32_t length) const;
-    uint64_t Address(uint32_t offset) const { return reinterpret_cast<uintptr_t>(bytes.get()) + offset; }
+    uint64_t Address(uint32_t offset) const {
+      return reinterpret_cast<uintptr_t>(bytes.get()) + offset;
+    }
     void Fill(uint32_t offset, uint32_t length, uint32_t seed);
-    // The offset within the message of the first byte that is not the pattern's; nothing when all are.
+    // The offset within the message of the first byte that is not the pattern's; nothing when all
+    // are.
     std::optional<uint32_t> FirstWrong(uint32_t offset, uint32_t length, uint32_t seed) const;
     void Clear();
     // No byte outside of [offset, offset + length) was written since Clear().

@@ -30,8 +30,8 @@ class Collector : public ::testing::EmptyTestEventListener {
  public:
   void OnTestPartResult(const ::testing::TestPartResult& result) override {
     if (!result.failed()) return;
-    text_ += std::string(Shortened(result.file_name())) + ":" + std::to_string(result.line_number()) + ": " +
-             result.message() + "\n";
+    text_ += std::string(Shortened(result.file_name())) + ":" +
+             std::to_string(result.line_number()) + ": " + result.message() + "\n";
   }
   const std::string& text() const { return text_; }
 

@@ -8,13 +8,13 @@
 namespace vabi::conformance {
 
 struct Result {
-  std::string name;      // "Fallback.EnottyMarksTheWholeContext"
+  std::string name;  // "Fallback.EnottyMarksTheWholeContext"
   bool passed = false;
-  std::string message;   // of a failed one: every failed expectation, and the trace's end
+  std::string message;  // of a failed one: every failed expectation, and the trace's end
 };
 
-// Runs one test of those that are registered in a process of its own, which ends after `seconds` whatever it
-// does. A crash and a hang are failures.
+// Runs one test of those that are registered in a process of its own, which ends after `seconds`
+// whatever it does. A crash and a hang are failures.
 Result RunAlone(const std::string& name, int seconds);
 
 }  // namespace vabi::conformance

@@ -16,8 +16,12 @@ inline Cell UsualTestCell() {
   cell.devices = {{"rxe", "rxe0", "roce", 2}};
   cell.rules["mlx5.ucontext.flags"] = {true, 95};
   cell.rules["rxe.create_qp.flags"] = {false, 95};
-  cell.knobs = {{"ioctl", 1}, {"write", 1}, {"netlink.level", 2}, {"netlink.nldev", 1}, {"mlx5.dyn_uar", 1}, {"rxe.parent", 0}};
-  cell.methods = {{"DEVICE.INVOKE_WRITE", true}, {"CQ.CREATE", true}, {"UAR.OBJ_ALLOC", true}, {"DM.ALLOC", false}};
+  cell.knobs = {{"ioctl", 1},         {"write", 1},        {"netlink.level", 2},
+                {"netlink.nldev", 1}, {"mlx5.dyn_uar", 1}, {"rxe.parent", 0}};
+  cell.methods = {{"DEVICE.INVOKE_WRITE", true},
+                  {"CQ.CREATE", true},
+                  {"UAR.OBJ_ALLOC", true},
+                  {"DM.ALLOC", false}};
   cell.write = {{"REREG_MR", true}, {"OPEN_QP", false}};
   cell.write_ex = {{"CREATE_CQ", true}, {"MODIFY_CQ", false}};
   cell.structs = {{"ib_uverbs_ex_query_device_resp", 304}};

@@ -12,9 +12,9 @@
 
 #include "harness/conformance/framework/errors.h"
 
-// verbs objects that clean up after themselves. What a test takes for granted ends it with the call and the errno
-// when it fails (Broken); what a test asks about is done through Try… or the verbs themselves. An object that
-// cannot be destroyed at the end of its life fails the test.
+// verbs objects that clean up after themselves. What a test takes for granted ends it with the call
+// and the errno when it fails (Broken); what a test asks about is done through Try… or the verbs
+// themselves. An object that cannot be destroyed at the end of its life fails the test.
 
 namespace vabi::conformance {
 
@@ -66,9 +66,11 @@ class Object {
 inline constexpr char kClose[] = "ibv_close_device", kDeallocPd[] = "ibv_dealloc_pd",
                       kDestroyCq[] = "ibv_destroy_cq", kDestroyQp[] = "ibv_destroy_qp",
                       kDestroySrq[] = "ibv_destroy_srq", kDeregMr[] = "ibv_dereg_mr",
-                      kDestroyAh[] = "ibv_destroy_ah", kDestroyChannel[] = "ibv_destroy_comp_channel",
+                      kDestroyAh[] = "ibv_destroy_ah",
+                      kDestroyChannel[] = "ibv_destroy_comp_channel",
                       kDeallocMw[] = "ibv_dealloc_mw", kCloseXrcd[] = "ibv_close_xrcd",
-                      kDestroyWq[] = "ibv_destroy_wq", kDestroyTable[] = "ibv_destroy_rwq_ind_table";
+                      kDestroyWq[] = "ibv_destroy_wq",
+                      kDestroyTable[] = "ibv_destroy_rwq_ind_table";
 
 inline int DeregMr(ibv_mr* mr) { return ibv_dereg_mr(mr); }
 inline int DeallocMw(ibv_mw* mw) { return ibv_dealloc_mw(mw); }

@@ -146,6 +146,8 @@ int ResolveMac(Call& call, fabric::AddressVector* address) {
     MacFromLinkLocal(dgid, address->dmac);
     return 0;
   }
+  // addr.c:rdma_resolve_ip: both ends are IPv4 or both IPv6.
+  if (known && IsMappedV4(source.raw) != IsMappedV4(dgid)) return -EINVAL;
   // rdma_addr_find_l2_eth_by_grh asks the IP stack. In this world every GID is a neighbour's.
   if (!MacOfWorld(call.world, dgid, address->dmac)) {
     return call.Unmodelled("address resolution of a GID outside the world");

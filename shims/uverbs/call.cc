@@ -23,7 +23,7 @@ int UdataIn::CopyAt(size_t offset, void* to, size_t size) const {
       return -EFAULT;
     }
   }
-  std::memset(static_cast<uint8_t*>(to) + copied, 0, size - copied);
+  if (size > copied) std::memset(static_cast<uint8_t*>(to) + copied, 0, size - copied);
   return 0;
 }
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <sys/stat.h>
-
 #include <algorithm>
 
 #include "shims/sys/sys.h"
@@ -16,12 +14,8 @@ bool HasRawCapability(const World& world) {
 }
 
 int CheckCapabilities(Call& call, std::span<const int32_t> descriptors) {
-  for (const int32_t fd : descriptors) {
-    struct stat status;
-    if (sys::Fstat(fd, &status) != 0) return call.Refuse(RuleId::context_fd_bad);
-    return call.Refuse(RuleId::context_fd_unknown);
-  }
-  return 0;
+  // core/ucaps.c:get_devt_from_fd takes only the files of its own devices; this world has none of them.
+  return descriptors.empty() ? 0 : call.Refuse(RuleId::context_fd_bad);
 }
 
 int InitContext(Call& call) {

@@ -276,7 +276,13 @@ class Runner {
   // rdma_core.c:rdma_lookup_get_uobject, lookup_get_idr_uobject
   int Look(const AttrSpec& spec, int64_t handle, Object** object) {
     const bool generic = spec.object != ObjectType::kAny && spec.object != ObjectType::kPrivate;
-    if (generic && !ObjectServed(device_, spec.object)) return call_.Refuse(RuleId::object_absent);
+    // The one object of the core that has no class here.
+    const bool absent = spec.object == ObjectType::kPrivate &&
+                        spec.private_type == static_cast<uint16_t>(VABI_C(UVERBS_OBJECT_DMAH)) &&
+                        !device_.Offers(Op::alloc_dmah);
+    if (absent || (generic && !ObjectServed(device_, spec.object))) {
+      return call_.Refuse(RuleId::object_absent);
+    }
     if (handle < 0) return call_.Refuse(RuleId::ioctl_handle_negative);
     *object = file_.FindAny(spec.object, static_cast<uint64_t>(handle));
     if (*object == nullptr) return call_.Refuse(RuleId::ioctl_handle_none);

@@ -68,8 +68,13 @@ int InvokeWrite(IoctlCall& call) {
                   &call);
   call.record.core_in = static_cast<int32_t>(command.in.length());
   call.record.core_out = static_cast<int32_t>(command.out.length());
-  if (command.in.length() < entry->request_size) return call.Refuse(RuleId::invoke_request_short);
-  if (command.out.length() < entry->response_size) return call.Refuse(RuleId::invoke_response_short);
+  // uapi_create_write keeps no sizes of extended commands.
+  if (!extended && command.in.length() < entry->request_size) {
+    return call.Refuse(RuleId::invoke_request_short);
+  }
+  if (!extended && command.out.length() < entry->response_size) {
+    return call.Refuse(RuleId::invoke_response_short);
+  }
   if (entry->handler == nullptr) return call.Refuse(RuleId::write_not_served);
   return command.Finish(entry->handler(command));
 }
@@ -180,7 +185,7 @@ int GetContextMethod(IoctlCall& call) {
     const std::span<const uint8_t> bytes = call.Bytes(VABI_C(UVERBS_ATTR_GET_CONTEXT_FD_ARR));
     if (bytes.size() % sizeof(int32_t) != 0) return call.Refuse(RuleId::context_fd_array);
     std::vector<int32_t> descriptors(bytes.size() / sizeof(int32_t));
-    std::memcpy(descriptors.data(), bytes.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(descriptors.data(), bytes.data(), bytes.size());
     if (const int refused = CheckCapabilities(call, descriptors)) return refused;
   }
   return InitContext(call);

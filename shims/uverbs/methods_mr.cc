@@ -203,12 +203,18 @@ constexpr AttrSpec kRegDmabuf[] = {
     attr::Out(VABI_C(UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY), 4, kMandatory),
     attr::Out(VABI_C(UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY), 4, kMandatory),
 };
-// UVERBS_ATTR_REG_MR_DMA_HANDLE names a DMAH object; none is modelled, so none can be named: ENOENT.
+// No DMAH object is modelled, so none can be named.
+constexpr AttrSpec kDmaHandle = {.id = VABI_C(UVERBS_ATTR_REG_MR_DMA_HANDLE),
+                                 .kind = AttrKind::kIdr,
+                                 .object = ObjectType::kPrivate,
+                                 .private_type = static_cast<uint16_t>(VABI_C(UVERBS_OBJECT_DMAH)),
+                                 .access = Access::kRead};
 constexpr AttrSpec kRegMr[] = {
     attr::Idr(VABI_C(UVERBS_ATTR_REG_MR_HANDLE), ObjectType::kMr, Access::kNew, kMandatory),
     attr::Idr(VABI_C(UVERBS_ATTR_REG_MR_PD_HANDLE), ObjectType::kPd, Access::kRead, kMandatory),
     attr::In(VABI_C(UVERBS_ATTR_REG_MR_IOVA), 8, kMandatory),
     attr::In(VABI_C(UVERBS_ATTR_REG_MR_LENGTH), 8, kMandatory),
+    kDmaHandle,
     attr::Flags(VABI_C(UVERBS_ATTR_REG_MR_ACCESS_FLAGS), kMandatory),
     attr::In(VABI_C(UVERBS_ATTR_REG_MR_ADDR), 8, kOptional),
     attr::In(VABI_C(UVERBS_ATTR_REG_MR_FD_OFFSET), 8, kOptional),

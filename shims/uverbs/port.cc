@@ -36,7 +36,7 @@ void FillPort(const Device& device, uint32_t port, const Body& to) {
   to.Set(VABI_F(ib_uverbs_query_port_resp, phys_state), image.phys_state);
   // rdma_port_get_link_layer: enum rdma_link_layer
   to.Set(VABI_F(ib_uverbs_query_port_resp, link_layer), static_cast<uint64_t>(device.image().link));
-  if (more.grh_required) {
+  if (more.grh_required || device.IsRoce()) {  // rdma_is_grh_required
     to.Set(VABI_F(ib_uverbs_query_port_resp, flags),
            static_cast<uint64_t>(device.world().Flag(VABI_C(IB_UVERBS_QPF_GRH_REQUIRED))));
   }

@@ -68,7 +68,7 @@ class Request {
   RawAttr& AddIn(int64_t id, const Bytes& bytes) {
     uint64_t data = 0;
     if (bytes.size() <= 8) {
-      std::memcpy(&data, bytes.data(), bytes.size());
+      if (!bytes.empty()) std::memcpy(&data, bytes.data(), bytes.size());
     } else {
       data = reinterpret_cast<uint64_t>(bytes.data());
     }
@@ -183,9 +183,10 @@ class UverbsTest : public testing::Test {
     }
     Bytes all(24 + 16 * request.attrs().size());
     std::memcpy(all.data(), &request.header(), 24);
-    std::memcpy(all.data() + 24, request.attrs().data(), all.size() - 24);
+    const size_t rest = all.size() - 24;
+    if (rest != 0) std::memcpy(all.data() + 24, request.attrs().data(), rest);
     const long result = file().Ioctl(number, all.data());
-    std::memcpy(request.attrs().data(), all.data() + 24, all.size() - 24);
+    if (rest != 0) std::memcpy(request.attrs().data(), all.data() + 24, rest);
     return result;
   }
   // DEVICE.INVOKE_WRITE

@@ -53,6 +53,15 @@ const char* ShimPath() {
   return path;
 }
 
+// How LD_PRELOAD and --preload name it. Their lists are split at colons and spaces, so a path that
+// has any is named by its file name, and the library path, which the launcher then sets, leads to
+// it.
+const char* PreloadName() {
+  const char* path = ShimPath();
+  const char* slash = std::strrchr(path, '/');
+  return slash == nullptr || std::strpbrk(path, " :;") == nullptr ? path : slash + 1;
+}
+
 // The values of kKept at the start: a program may clear its environment before it starts another
 // (env -i).
 const char* g_kept_values[kKeptCount];
@@ -101,8 +110,8 @@ void KeepWorld(char* const envp[], char** into, char* preload, size_t room) {
       // LD_PRELOAD must name the shim; a list that the program gave stays behind it.
       const char* given = Find(envp, kKept[0]);
       if (ShimPath()[0] == '\0') continue;
-      if (given != nullptr && std::strstr(given, ShimPath()) != nullptr) continue;
-      std::snprintf(preload, room, "LD_PRELOAD=%s%s%s", ShimPath(), given ? ":" : "",
+      if (given != nullptr && std::strstr(given, PreloadName()) != nullptr) continue;
+      std::snprintf(preload, room, "LD_PRELOAD=%s%s%s", PreloadName(), given ? ":" : "",
                     given ? std::strchr(given, '=') + 1 : "");
       size_t at = count;
       for (size_t i = 0; i < count; ++i) {
@@ -132,7 +141,7 @@ void ThroughLoader(const char* loader, const char* program, char* const argv[], 
   auto word = [&](const char* text) { into[count++] = const_cast<char*>(text); };
   word(loader);
   word("--preload");
-  word(ShimPath());
+  word(PreloadName());
   if (dirs != nullptr && dirs[0] != '\0') {
     word("--library-path");
     word(dirs);

@@ -341,6 +341,80 @@ ABI_TEST(CompMask, TheCqMethodKnowsTwoFlags,
   EXPECT_EQ(Count(context->cmd_fd, UVERBS_OBJECT_CQ), 1u);
 }
 
+// uverbs_std_types_qp.c: five flags are known; other bits are EINVAL. check_creation_flags leaves a
+// UD queue pair two of them, which rxe_verbs.c has not (5.14 on: EOPNOTSUPP); SQ_SIG_ALL is the
+// core's own.
+ABI_TEST(CompMask, TheQpMethodKnowsItsFlags,
+         Needs{.provider = "rxe",
+               .kernels = {"linux-5.14", "linux-6.*", "debian-[67].*"},
+               .served = {"QP.CREATE", "DEVICE.INFO_HANDLES"}}) {
+  Context context = OpenOnlyDevice();
+  ProtectionDomain pd = context.AllocPd();
+  CompletionQueue cq = context.CreateCq(16);
+  const auto create = [&](uint32_t flags) {
+    const ib_uverbs_qp_cap cap = {8, 8, 1, 1, 0};
+    ib_uverbs_qp_cap granted = {};
+    uint32_t number = 0;
+    uint8_t driver[kRxeQpReply] = {};
+    RawIoctl call(context->cmd_fd, DriverId(), UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE);
+    return call.NewHandle(UVERBS_ATTR_CREATE_QP_HANDLE)
+        .Handle(UVERBS_ATTR_CREATE_QP_PD_HANDLE, pd->handle)
+        .Handle(UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE, cq->handle)
+        .Handle(UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE, cq->handle)
+        .Value(UVERBS_ATTR_CREATE_QP_USER_HANDLE, 1, 8)
+        .In(UVERBS_ATTR_CREATE_QP_CAP, &cap, sizeof cap)
+        .Value(UVERBS_ATTR_CREATE_QP_TYPE, IB_UVERBS_QPT_UD)
+        .Value(UVERBS_ATTR_CREATE_QP_FLAGS, flags, 4)
+        .Out(UVERBS_ATTR_CREATE_QP_RESP_CAP, &granted, sizeof granted)
+        .Out(UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, &number, sizeof number)
+        .Out(UVERBS_ATTR_UHW_OUT, driver, sizeof driver)
+        .Call();
+  };
+  const uint32_t for_the_driver =
+      IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK | IB_UVERBS_QP_CREATE_PCI_WRITE_END_PADDING;
+  for (uint32_t bit = 1; bit != 0; bit <<= 1) {
+    if (bit == IB_UVERBS_QP_CREATE_SQ_SIG_ALL) continue;
+    EXPECT_THAT(create(bit), FailsWith((bit & for_the_driver) != 0 ? EOPNOTSUPP : EINVAL))
+        << "flag " << bit;
+  }
+  EXPECT_EQ(Count(context->cmd_fd, UVERBS_OBJECT_QP), 0u);
+  EXPECT_THAT(create(IB_UVERBS_QP_CREATE_SQ_SIG_ALL), Succeeds());
+  EXPECT_EQ(Count(context->cmd_fd, UVERBS_OBJECT_QP), 1u);
+  cq.Release();
+  pd.Release();
+}
+
+// uverbs_cmd.c:ib_uverbs_modify_qp: attr_mask knows IB_QP_STATE to IB_QP_DEST_QPN (bits 0 to 20);
+// others are EOPNOTSUPP since 4.9, and change nothing.
+ABI_TEST(CompMask, ModifyQpKnowsTheStandardBits,
+         Needs{.kernels = {"linux-4.1*", "linux-4.20", "linux-[5-9].*", "debian-*"},
+               .queue_pairs = true}) {
+  Context context = OpenOnlyDevice();
+  ProtectionDomain pd = context.AllocPd();
+  CompletionQueue cq = context.CreateCq(16);
+  QueuePair qp = pd.CreateRc(cq.get());
+  ib_uverbs_modify_qp modify = {};
+  modify.qp_handle = qp->handle;
+  modify.qp_state = IBV_QPS_INIT;
+  modify.port_num = 1;
+  const uint32_t known = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+  for (uint32_t bit = 1u << 21; bit != 0; bit <<= 1) {
+    modify.attr_mask = known | bit;
+    EXPECT_THAT(RawWrite(context->cmd_fd, RawRequest::Of(IB_USER_VERBS_CMD_MODIFY_QP, modify)),
+                FailsWith(EOPNOTSUPP))
+        << "bit 0x" << std::hex << bit;
+  }
+  ibv_qp_attr attr = {};
+  ibv_qp_init_attr init = {};
+  Must("ibv_query_qp", FromVerb(ibv_query_qp(qp.get(), &attr, IBV_QP_STATE, &init)));
+  EXPECT_EQ(attr.qp_state, IBV_QPS_RESET);
+  modify.attr_mask = known;
+  EXPECT_THAT(RawWrite(context->cmd_fd, RawRequest::Of(IB_USER_VERBS_CMD_MODIFY_QP, modify)),
+              Succeeds());
+  Must("ibv_query_qp", FromVerb(ibv_query_qp(qp.get(), &attr, IBV_QP_STATE, &init)));
+  EXPECT_EQ(attr.qp_state, IBV_QPS_INIT);
+}
+
 // uverbs_ioctl.c: an attribute that the method does not know is refused when it is mandatory, and
 // left alone else.
 ABI_TEST(CompMask, AnUnknownAttributeIsRefusedOnlyWhenMandatory,

@@ -293,7 +293,7 @@ bool HasSysGet(const World& world) { return Knob(world, KnobId::netlink_sys_get)
 struct Command {
   ConstId id;
   const char* name;
-  int (*doit)(const Ask&, std::string*);  // null: none, or not modelled
+  int (*doit)(const Ask&, std::string*);  // null: not modelled
   bool dumps;
   bool admin = false;
   bool modelled = true;
@@ -348,12 +348,14 @@ struct NumberedName {
   const char* name;
 };
 constexpr uint32_t kNldev = 5;  // RDMA_NL_NLDEV
-constexpr NumberedName kAsked[] = {{1, "GET"}, {5, "PORT_GET"}, {6, "SYS_GET"}, {15, "GET_CHARDEV"}};
+constexpr NumberedName kAsked[] = {
+    {1, "GET"}, {5, "PORT_GET"}, {6, "SYS_GET"}, {15, "GET_CHARDEV"}};
 
 void NameWhatIsAsked(uint16_t type, trace::Record* record) {
   std::snprintf(record->name, sizeof record->name, "netlink type %u", type);
   for (const NumberedName& row : kAsked) {
-    if (type == (kNldev << 10 | row.number)) std::snprintf(record->name, sizeof record->name, "%s", row.name);
+    if (type == (kNldev << 10 | row.number))
+      std::snprintf(record->name, sizeof record->name, "%s", row.name);
   }
 }
 
@@ -407,10 +409,6 @@ Reply Handle(const World& world, const Request& request) {
   }
   if (!command->modelled) return Failed(Unmodelled(request, command->name));
   if (request.header.nlmsg_flags & kDumpFlags) return StartDump(world, request, *command);
-  if (command->doit == nullptr) {
-    if (!world.Rule(RuleId::netlink_no_doit).on) return {};
-    return Failed(Refuse(world, request, RuleId::netlink_no_doit));
-  }
   Ask ask{world, request, {}};
   const bool strict = command->id == ConstId::RDMA_NLDEV_CMD_SYS_GET &&
                       Knob(world, KnobId::netlink_sys_get_strict) != 0;

@@ -435,6 +435,40 @@ TEST(RdmaNetlinkTest, BeforeGetChardevTheRequestIsUnknown) {
   EXPECT_EQ(netlink.Answers(Ask(kGet, kDump)).size(), 2U);
 }
 
+// core/nldev.c:fill_dev_info, fill_port_info of 4.16: no protocol, no dim, capabilities of every
+// port, no netdev.
+TEST(RdmaNetlinkTest, TheFirstNldevTellsLess) {
+  RdmaNetlink netlink("linux-4.16", {"rxe"});
+  EXPECT_THAT(netlink.Answers(Ask(kGet, kDump)),
+              ElementsAre("1401/2 1=00000000 2=7278653000 3=01000000 4=0000000000000000 "
+                          "6=000000feff000002 7=000000feff000002 14=01",
+                          "done 0"));
+  netlink.image().device[0].ports[0].cap_flags = 0x10000;
+  EXPECT_THAT(
+      netlink.Answers(Ask(kPortGet).Put32(kDevIndex, 0).Put32(kPortIndex, 1)),
+      ElementsAre("1401/0 1=00000000 2=7278653000 3=01000000 4=0000010000000000 12=04 13=05"));
+  EXPECT_THAT(netlink.Answers(
+                  Ask(kGetChardev).Put32(kDevIndex, 0).Put(kChardevType, std::string("uverbs", 7))),
+              ElementsAre("error -22"));
+  EXPECT_THAT(netlink.Answers(Ask(kSysGet)), ElementsAre("error -22"));
+  EXPECT_EQ(netlink.Send(""), 0) << "refused only since 5.17";
+}
+
+// core/netlink.c of 4.4: the family is there, but no client that tells of devices. Acks have no
+// NLM_F_CAPPED.
+TEST(RdmaNetlinkTest, TheOldestKernelsTellNothing) {
+  RdmaNetlink netlink("linux-4.4", {"mlx5"});
+  EXPECT_EQ(netlink.open_result(), 0);
+  EXPECT_THAT(netlink.Answers(Ask(kGet, kDump)), ElementsAre("error -22"));
+  const int on = 1;
+  EXPECT_EQ(netlink.socket().SetOption(270, NETLINK_CAP_ACK, &on, sizeof on), 0);
+  EXPECT_EQ(netlink.socket().SetOption(270, NETLINK_EXT_ACK, &on, sizeof on), -ENOPROTOOPT);
+  netlink.Send(Ask(kGet).bytes());
+  struct nlmsghdr header;
+  std::memcpy(&header, netlink.Receive().data(), sizeof header);
+  EXPECT_EQ(header.nlmsg_flags, 0);
+}
+
 TEST(RdmaNetlinkTest, OtherTypesAndFamilies) {
   RdmaNetlink netlink("debian-6.12.117");
   Opened opened;

@@ -402,14 +402,35 @@ long RdmaSocket::Ioctl(unsigned long request, void* argument) {
 
 namespace vabi {
 
+namespace {
+
+// A socket that could not be made: libibverbs then goes by sysfs, and the trace says why.
+int RefuseSocket(const World& world, RuleId rule) {
+  const int error = world.Rule(rule).error;
+  if (trace::Enabled()) {
+    trace::Record record;
+    record.front_end = trace::FrontEnd::kNetlink;
+    std::strcpy(record.name, "socket");
+    record.result = -error;
+    record.rule = static_cast<int>(Index(rule));
+    trace::Write(record);
+  }
+  return -error;
+}
+
+}  // namespace
+
 int FakeKernel::OpenNetlink(int type, int protocol, Opened* out) {
   if (protocol != netlink::kNetlinkRdma) return 1;
   const World* world = InstalledWorld();
   if (world == nullptr) return 1;
   const int kind = type & ~(SOCK_CLOEXEC | SOCK_NONBLOCK);
-  if (kind != SOCK_RAW && kind != SOCK_DGRAM)
-    return -world->Rule(RuleId::netlink_socket_type).error;
-  if (world->Knob(KnobId::netlink_level) == 0) return -world->Rule(RuleId::netlink_no_family).error;
+  if (kind != SOCK_RAW && kind != SOCK_DGRAM) {
+    return RefuseSocket(*world, RuleId::netlink_socket_type);
+  }
+  if (world->Knob(KnobId::netlink_level) == 0) {
+    return RefuseSocket(*world, RuleId::netlink_no_family);
+  }
   int pair[2];
   const long result = sys::Syscall(SYS_socketpair, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0,
                                    reinterpret_cast<long>(pair));

@@ -3,6 +3,7 @@
 // crash. Built by clang with -DVABI_FUZZ=ON; runs in the source root:
 //   uverbs_fuzz -max_total_time=60
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -15,7 +16,7 @@
 namespace vabi {
 namespace {
 
-constexpr size_t kScratch = 1 << 16;
+constexpr size_t kScratch = 1 << 20;  // more than 65535 words of 8 bytes, the longest reply
 alignas(64) uint8_t scratch[kScratch];
 
 class Target {
@@ -23,7 +24,7 @@ class Target {
   Target() : world_("debian-7.3.4", {"rxe"}) {
     SetDriverForTest(DriverId::rxe, &TestDriver::Make);
     for (auto& served : world_.image().op_served[Index(DriverId::rxe)]) served = 1;
-    InstallWorld(world_.world());
+    if (!InstallWorld(world_.world())) std::abort();
   }
 
   // Every input meets the same objects: a PD (0), two CQs (1, 2), a queue pair (3).

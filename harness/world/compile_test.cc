@@ -80,6 +80,23 @@ TEST(WorldCompiler, GivesEachDeviceAddressesOfItsOwn) {
   EXPECT_EQ(image.node[2].minor, 194U);
 }
 
+// sw/rxe/rxe.h, rxe_param.h: what a device tells can be another number in another kernel.
+TEST(WorldCompiler, GivesDevicesTheNumbersOfTheirKernel) {
+  TestWorld old("linux-4.16", {"rxe"}), middle("linux-5.8", {"rxe"}), newest("debian-7.3.4", {"rxe"});
+  EXPECT_EQ(old.image().device[0].abi_version, 1U);
+  EXPECT_EQ(middle.image().device[0].abi_version, 2U);
+  EXPECT_EQ(middle.image().device[0].ports[0].pkey_count, 64);
+  EXPECT_EQ(newest.image().device[0].ports[0].pkey_count, 1);
+  EXPECT_EQ(middle.image().device[0].ports[0].max_msg_size, 0x800000U);
+  EXPECT_EQ(newest.image().device[0].ports[0].max_msg_size, 0x80000000U);
+}
+
+TEST_F(ScratchRoot, ANumberOfAnUnknownKnobIsNamed) {
+  Write("providers/rxe.json", R"({"driver": "rxe", "links": ["roce"], "port": {"max_mtu": {"knob": "rxe.mtu"}}})");
+  EXPECT_THAT(ErrorFor("debian-7.3.4", "", "rxe"), AllOf(HasSubstr("rxe.json"), HasSubstr("/port: /max_mtu"),
+                                                        HasSubstr("unknown knob \"rxe.mtu\"")));
+}
+
 TEST_F(ScratchRoot, BrokenJsonIsNamedWithItsLine) {
   Write("kernels/broken.json", "{\n  \"name\": \"broken\",\n  oops\n}\n");
   EXPECT_THAT(ErrorFor("broken"), HasSubstr("broken.json:3: not valid JSON"));

@@ -104,6 +104,24 @@ json PciOf(const json& provider, const WorldImage& image) {
   return nullptr;
 }
 
+// Numbers that differ between kernels stand as {"knob": NAME}: their values in this one.
+Result<json> WithKnobs(const json& value, const WorldImage& image) {
+  if (!value.is_object()) return value;
+  if (value.size() == 1 && value.contains("knob")) {
+    for (size_t i = 0; i < KnobRows().size(); ++i) {
+      if (value["knob"] == KnobRows()[i].name) return json(image.knob[i]);
+    }
+    return Error{"unknown knob " + value["knob"].dump()};
+  }
+  json resolved = json::object();
+  for (const auto& [key, part] : value.items()) {
+    auto inner = WithKnobs(part, image);
+    if (!inner) return Error{"/" + key + ": " + inner.error()};
+    resolved[key] = *inner;
+  }
+  return resolved;
+}
+
 Result<DriverId> FindDriver(const std::string& name) {
   for (size_t i = 0; i < DriverRows().size(); ++i) {
     if (DriverRows()[i].name == name) return static_cast<DriverId>(i);
@@ -121,7 +139,9 @@ Result<bool> AddDevice(const fs::path& root, const DeviceSpec& spec, WorldImage*
   }
   auto file = ReadJsonFile(path);
   if (!file) return Error{file.error()};
-  const json& provider = *file;
+  auto resolved = WithKnobs(*file, *image);
+  if (!resolved) return Error{path.string() + ": " + resolved.error()};
+  const json& provider = *resolved;
   if (image->device_count == kMaxDevices) {
     return Error{"a world holds at most " + std::to_string(kMaxDevices) + " devices"};
   }

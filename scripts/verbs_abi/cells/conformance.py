@@ -78,3 +78,17 @@ def judge(ended, records):
     else:
         result.outcome = "full"
     return result
+
+
+def tell(result):
+    """The cell step by step: how each suite went, then what failed in it. Rows as steps.tell makes them."""
+    suites = {}
+    for row in result.tests:
+        suites.setdefault(row["name"].partition(".")[0], []).append(row)
+    told = []
+    for suite, rows in suites.items():
+        failed = [row for row in rows if row["result"] != "passed"]
+        told.append({"stage": suite, "text": f"{len(rows) - len(failed)} of {len(rows)} tests passed", "by": "program"})
+        told += [{"stage": suite, "text": f"{row['name']}: {(row['message'] or 'failed').splitlines()[0]}", "by": "program"}
+                 for row in failed]
+    return told

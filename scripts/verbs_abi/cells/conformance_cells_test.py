@@ -26,6 +26,8 @@ RELAXED = [
     ("debian-6.1.192/rxe", "qp.ex.comp_mask", "CompMask.CreateQpKnowsTheIndirectionTable"),
     ("debian-6.1.192/mlx5", "cq.modify.mask.unknown", "CompMask.ModifyCqKnowsModeration"),
     ("debian-6.1.192/rxe", "ioctl.flags.unknown", "CompMask.TheCqMethodKnowsTwoFlags"),
+    ("debian-6.1.192/rxe", "ioctl.flags.unknown", "CompMask.TheQpMethodKnowsItsFlags"),
+    ("debian-6.1.192/rxe", "qp.modify.mask", "CompMask.ModifyQpKnowsTheStandardBits"),
     ("debian-6.1.192/rxe", "ioctl.attr.unknown_mandatory", "CompMask.AnUnknownAttributeIsRefusedOnlyWhenMandatory"),
     ("debian-6.1.192/mlx5", "mlx5.ucontext.reserved", "CompMask.Mlx5ContextsKnowNoBit"),
     ("debian-6.1.192/mlx5", "mlx5.ucontext.flags", "CompMask.Mlx5ContextsKnowDevx"),

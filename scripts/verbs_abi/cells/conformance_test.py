@@ -52,3 +52,11 @@ def test_other_lines_are_no_tests():
 def test_a_long_message_is_cut():
     rows = conformance.rows_of(told({"test": "A.B", "result": "failed", "message": "x" * 10000}))
     assert len(rows[0]["message"]) == conformance.MESSAGE
+
+
+def test_the_story_of_a_cell_is_its_suites_and_what_failed():
+    result = conformance.judge(ended(told(PASSED, FAILED, {"test": "Routes.C", "result": "passed"}), status=1), [])
+    assert [(row["stage"], row["text"]) for row in conformance.tell(result)] == [
+        ("Fallback", "1 of 2 tests passed"),
+        ("Fallback", "Fallback.B: fallback_test.cc:7: wrong errno"),
+        ("Routes", "1 of 1 tests passed")]

@@ -80,7 +80,8 @@ def run_cell(setup, cell):
         return {**row, "outcome": "absent", "verdict": "expected", "message": str(reason)}
     except UserError as error:
         return {**row, "outcome": None, "verdict": "not_run", "message": str(error)}
-    if cell.scenario == conformance.SCENARIO:
+    suites = cell.scenario == conformance.SCENARIO
+    if suites:
         result = conformance.judge(ended, records)
     else:
         result = outcome.judge(cell, ended, records, wants_data=cell.scenario == ids.USUAL)
@@ -91,7 +92,8 @@ def run_cell(setup, cell):
             "world_digest": digest, "tests": result.tests, "finished": _now(),
             "known_by": known.of_cell(cell), "signal": ended.signal_name, "limit": ended.limit,
             "exit_status": ended.status, "duration_ms": round(ended.seconds * 1000, 1),
-            "steps": steps.tell(records, result, ended, outcome.steps_of(ended.stdout)[0])}
+            "steps": conformance.tell(result) if suites
+            else steps.tell(records, result, ended, outcome.steps_of(ended.stdout)[0])}
     if result.outcome == "unmodelled":
         row["unmodelled"] = sorted({f"{record['name']}: {record['unmodelled']}" for record in records
                                     if "unmodelled" in record})

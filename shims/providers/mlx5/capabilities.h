@@ -26,7 +26,8 @@ struct Capabilities {
   bool sho = false, cd = false, end_pad = false, dct = false, tag_matching = false, qos = false;
   bool qp_packet_based = false, real_time_timestamps = false, drain_sigerr = false, striding_rq = false;
   bool dp_ordering_force = false, ipoib_basic_offloads = false, eth_net_offloads = false;
-  bool umr_modify_entity_size_disabled = false;
+  bool umr_modify_entity_size_disabled = false, tunnel_offloads = false, delay_drop = false, vlan_cap = false;
+  int log_max_rqt_size = 9, log_max_wq_sz = 20;
   int log_max_dci_stream_channels = 0;
   // The driver's own
   bool write_combining = true;  // wc_support: blue flame pages can be mapped write-combining

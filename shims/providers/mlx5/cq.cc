@@ -110,6 +110,8 @@ int Mlx5Driver::CreateCq(Call& call, Cq& cq) {
 
   auto state = std::make_unique<CqState>();
   state->cqe_size = request.cqe_size;
+  const auto real_time = static_cast<uint32_t>(call.world.Flag(VABI_C(MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS)));
+  state->real_time = (request.flags & real_time) != 0;
   const uint32_t number = cq.device->NextNumber();
   OwnedBody<32> reply(call.world, VABI_S(mlx5_ib_create_cq_resp));
   reply.Set(VABI_F(mlx5_ib_create_cq_resp, cqn), number);

@@ -60,6 +60,7 @@ class Mlx5Driver final : public DriverBase {
   int AttachMcast(Call& call, Qp& qp, const uint8_t* gid, uint16_t lid, bool attach) override;
   int CreateWq(Call& call, Wq& wq) override;
   int ModifyWq(Call& call, Wq& wq, uint32_t mask, uint32_t state, uint32_t flags) override;
+  void DestroyWq(Wq& wq) override;
   int CreateRwqIndTable(Call& call, RwqIndTable& table) override;
   int CreateFlow(Call& call, Flow& flow) override;
   int CreateCounters(Call& call, Counters& counters) override;
@@ -92,6 +93,8 @@ struct RequestRules {
 int CopyRequest(Call& call, void* to, size_t size, const RequestRules& rules);
 // ib_respond_udata (7.2): clipped to the caller's buffer, the rest of which becomes zero. Before, the driver
 // clipped by itself (kClip) or did not look at the buffer's size at all (kWhole).
+// qp.c:create_rss_raw_qp_tir
+int CreateRss(Call& call, Qp& qp);
 // The call as an ioctl method sees it; null in write(), whose commands have no attributes.
 IoctlCall* AsIoctl(Call& call);
 enum class OldRespond : uint8_t { kClip, kWhole };

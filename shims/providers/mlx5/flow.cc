@@ -128,12 +128,5 @@ std::span<const MethodSpec> FlowMethods() { return kMethods; }
 int Mlx5Driver::CreateFlow(Call& call, Flow&) { return call.Unmodelled("mlx5: flow rules"); }
 // What is counted and read comes with the flow rule that they are bound to; without one READ is refused.
 int Mlx5Driver::CreateCounters(Call&, Counters&) { return 0; }
-int Mlx5Driver::CreateWq(Call& call, Wq&) { return call.Unmodelled("mlx5: work queues (CREATE_WQ)"); }
-int Mlx5Driver::ModifyWq(Call& call, Wq&, uint32_t, uint32_t, uint32_t) {
-  return call.Unmodelled("mlx5: work queues (MODIFY_WQ)");
-}
-int Mlx5Driver::CreateRwqIndTable(Call& call, RwqIndTable&) {
-  return call.Unmodelled("mlx5: indirection tables (CREATE_RWQ_IND_TBL)");
-}
 
 }  // namespace vabi::mlx5

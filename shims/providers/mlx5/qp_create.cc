@@ -26,7 +26,7 @@ constexpr uint32_t kBlockMulticastLoopback = 1 << 1, kCrossChannel = 1 << 2, kMa
 constexpr uint32_t kMaxReceiveWr = 1u << kCaps.log_max_qp_sz;
 
 struct Request {
-  uint64_t buffer, doorbell;
+  uint64_t buffer, doorbell, send_buffer;
   uint32_t sq_blocks, rq_count, rq_shift, flags, user_index, bfreg_index;
   bool covers_index;
 };
@@ -42,12 +42,19 @@ class Creator {
     if (const int error = CheckType()) return error;
     if (qp_.qp_type == kQptXrcTgt) return CreateXrcTarget();
     if (const int error = CheckFlow()) return error;
+    if (qp_.ind_table != nullptr) return CreateRss(call_, qp_);
     if (const int error = ReadRequest()) return error;
-    if (qp_.qp_type == kQptRawPacket) return call_.Unmodelled("mlx5: raw packet queue pairs");
+    if (IsRaw() && qp_.device->image().link == LinkLayer::kInfiniband) {
+      return call_.Unmodelled("mlx5: raw packet queue pairs on InfiniBand");
+    }
     if (const int error = CheckVendorFlags()) return error;
     if (const int error = CheckUserIndex()) return error;
     if (const int error = CheckCreateFlags()) return error;
     if (const int error = CheckSizes()) return error;
+    // Raw packet queue pairs get here later, with the same answer.
+    if (call_.Violates(RuleId::mlx5_real_time, LacksTime(qp_.send_cq) || LacksTime(qp_.recv_cq))) {
+      return call_.Refuse(RuleId::mlx5_real_time);
+    }
     if (const int error = FindRegister()) return error;
     const int error = CreateUser();
     if (error != 0 && state_->bfreg != kInvalidBfreg) FreeBfreg(context_, state_->bfreg);
@@ -55,6 +62,7 @@ class Creator {
   }
 
  private:
+  bool IsRaw() const { return qp_.qp_type == kQptRawPacket; }
   bool Flag(ConstId bit) const { return (request_.flags & static_cast<uint32_t>(world_.Flag(bit))) != 0; }
 
   // check_qp_type
@@ -72,12 +80,25 @@ class Creator {
         known = kCaps.xrc;
         break;
       case kQptDriver:
+        if (world_.Knob(KnobId::mlx5_create_qp_reads_dc) != 0) return CheckDynamicType();
         known = kCaps.dct;
         break;
       default:
         break;
     }
     return known ? 0 : call_.Refuse(RuleId::mlx5_create_qp_type);
+  }
+
+  // set_mlx_qp_type (up to 5.7)
+  int CheckDynamicType() {
+    OwnedBody<128> body(world_, VABI_S(mlx5_ib_create_qp));
+    if (call_.in.length() < body.length()) return call_.Refuse(RuleId::mlx5_create_qp_dc_type);
+    if (call_.in.Copy(body.base(), body.length()) != 0) return call_.Refuse(RuleId::mlx5_request_fault);
+    const auto dci = static_cast<uint32_t>(world_.Flag(VABI_C(MLX5_QP_FLAG_TYPE_DCI)));
+    const auto dct = static_cast<uint32_t>(world_.Flag(VABI_C(MLX5_QP_FLAG_TYPE_DCT)));
+    const uint32_t asked = body.U32(REQ(flags)) & (dci | dct);
+    if (asked != dci && asked != dct) return call_.Refuse(RuleId::mlx5_create_qp_dc_type);
+    return call_.Refuse(RuleId::mlx5_create_qp_dc);
   }
 
   // check_valid_flow
@@ -95,7 +116,6 @@ class Creator {
 
   // process_udata_size, check_ucmd_data
   int ReadRequest() {
-    if (qp_.ind_table != nullptr) return call_.Unmodelled("mlx5: RSS queue pairs");
     OwnedBody<128> body(world_, VABI_S(mlx5_ib_create_qp));
     const FieldLoc ece = world_.At(REQ(ece_options)), reserved = world_.At(REQ(reserved));
     const size_t least = ece.offset < 0 ? body.length() : static_cast<size_t>(ece.offset);
@@ -119,6 +139,7 @@ class Creator {
     request_.flags = body.U32(REQ(flags));
     request_.user_index = body.U32(REQ(uidx));
     request_.bfreg_index = body.U32(REQ(bfreg_index));
+    request_.send_buffer = body.Get(REQ(sq_buf_addr));
     request_.covers_index = world_.Has(REQ(uidx)) && (world_.Knob(KnobId::mlx5_create_qp_sized) != 0 ||
                                                       world_.End(REQ(uidx)) <= length);
     return 0;
@@ -143,10 +164,19 @@ class Creator {
         {VABI_C(MLX5_QP_FLAG_UAR_PAGE_INDEX), true},
         {VABI_C(MLX5_QP_FLAG_PACKET_BASED_CREDIT_MODE), rc && kCaps.qp_packet_based},
         {VABI_C(MLX5_QP_FLAG_DCI_STREAM), kCaps.log_max_dci_stream_channels != 0},
+        {VABI_C(MLX5_QP_FLAG_TUNNEL_OFFLOADS), IsRaw() && kCaps.tunnel_offloads},
+        {VABI_C(MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_UC), IsRaw()},
+        {VABI_C(MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_MC), IsRaw()},
     };
-    uint32_t accepted = 0;
+    uint32_t accepted = 0, known = 0;
     for (const Row& row : rows) {
-      if (row.accepted) accepted |= static_cast<uint32_t>(world_.Flag(row.bit));
+      const auto bit = static_cast<uint32_t>(world_.Flag(row.bit));
+      known |= bit;
+      if (row.accepted) accepted |= bit;
+    }
+    // Up to 5.7 a flag that does not fit was another error than one that is unknown.
+    if (call_.Violates(RuleId::mlx5_create_qp_vendor_flag_support, (request_.flags & known & ~accepted) != 0)) {
+      return call_.Refuse(RuleId::mlx5_create_qp_vendor_flag_support);
     }
     if (call_.Violates(RuleId::mlx5_create_qp_vendor_flags, (request_.flags & ~accepted) != 0)) {
       return call_.Refuse(RuleId::mlx5_create_qp_vendor_flags);
@@ -227,7 +257,9 @@ class Creator {
   int PinBuffers() {
     if (!IsPowerOfTwo(request_.sq_blocks)) return call_.Refuse(RuleId::mlx5_create_qp_sq_power);
     const uint64_t rq_bytes = uint64_t{request_.rq_count} << request_.rq_shift;
-    const uint64_t bytes = rq_bytes + uint64_t{request_.sq_blocks} * kBlock;
+    const uint64_t sq_bytes = uint64_t{request_.sq_blocks} * kBlock;
+    // Raw packet queue pairs have two buffers.
+    const uint64_t bytes = rq_bytes + (IsRaw() ? 0 : sq_bytes);
     // The sum is an int of the kernel's.
     if (call_.Violates(RuleId::mlx5_create_qp_overflow, bytes > INT32_MAX)) {
       return call_.Refuse(RuleId::mlx5_create_qp_overflow);
@@ -239,7 +271,40 @@ class Creator {
         return call_.Refuse(RuleId::mlx5_create_qp_buffer_offset);
       }
     }
-    return PinDoorbell(call_, request_.doorbell);
+    if (const int error = PinDoorbell(call_, request_.doorbell)) return error;
+    return IsRaw() ? CheckRaw(rq_bytes, sq_bytes) : 0;
+  }
+
+  // create_raw_packet_qp
+  int CheckRaw(uint64_t rq_bytes, uint64_t sq_bytes) {
+    if (call_.Violates(RuleId::mlx5_create_qp_raw_nothing, rq_bytes == 0 && sq_bytes == 0)) {
+      return call_.Refuse(RuleId::mlx5_create_qp_raw_nothing);
+    }
+    if (sq_bytes == 0) return 0;
+    if (const int error = PinMemory(call_, request_.send_buffer, sq_bytes, false)) return error;
+    if (call_.Violates(RuleId::mlx5_create_qp_buffer_offset, request_.send_buffer % kQuantum != 0)) {
+      return call_.Refuse(RuleId::mlx5_create_qp_buffer_offset);
+    }
+    return 0;
+  }
+
+  // What a DEVX context may know: the numbers of what a raw packet queue pair is made of.
+  void TellParts(const Body& reply) {
+    if (!IsRaw() || !context_.devx) return;
+    uint64_t mask = 0;
+    const auto tell = [&](FieldId field, ConstId bit) {
+      reply.Set(field, qp_.device->NextNumber());
+      mask |= static_cast<uint64_t>(world_.Flag(bit));
+    };
+    if (request_.sq_blocks != 0) {
+      tell(RESP(tisn), VABI_C(MLX5_IB_CREATE_QP_RESP_MASK_TISN));
+      tell(RESP(sqn), VABI_C(MLX5_IB_CREATE_QP_RESP_MASK_SQN));
+    }
+    if (request_.rq_count != 0) {
+      tell(RESP(rqn), VABI_C(MLX5_IB_CREATE_QP_RESP_MASK_RQN));
+      tell(RESP(tirn), VABI_C(MLX5_IB_CREATE_QP_RESP_MASK_TIRN));
+    }
+    reply.Set(RESP(comp_mask), mask);
   }
 
   int CreateUser() {
@@ -257,13 +322,15 @@ class Creator {
     const uint32_t bfreg = state_->bfreg == kInvalidBfreg ? kInvalidBfreg : GrossBfreg(state_->bfreg);
     reply.Set(RESP(bfreg_index), bfreg);
     reply.Set(RESP(uuar_index), bfreg);
+    TellParts(reply);
     const OldRespond how =
         world_.Knob(KnobId::mlx5_create_qp_reply_clipped) != 0 ? OldRespond::kClip : OldRespond::kWhole;
     if (const int error = Respond(call_, reply.base(), reply.length(), how)) return error;
 
     QueuePair::Parts parts;
     const uint64_t rq_bytes = uint64_t{request_.rq_count} << request_.rq_shift;
-    parts.send = {request_.buffer + rq_bytes, request_.sq_blocks, request_.doorbell};
+    parts.send = {IsRaw() ? request_.send_buffer : request_.buffer + rq_bytes, request_.sq_blocks,
+                  request_.doorbell};
     parts.receive = {request_.buffer, request_.rq_count, request_.rq_shift,
                      Flag(VABI_C(MLX5_QP_FLAG_SIGNATURE)), request_.doorbell + kReceiveRecord};
     if (qp_.send_cq != nullptr) parts.send_cq = StateOf(*qp_.send_cq).queue.get();
@@ -304,6 +371,9 @@ class Creator {
       case kQptUd:
         pair.service = fabric::Service::kUd;
         break;
+      case kQptRawPacket:
+        pair.service = fabric::Service::kRaw;
+        break;
       case kQptXrcIni:
         pair.service = fabric::Service::kXrcInitiator;
         break;
@@ -337,9 +407,15 @@ int Mlx5Driver::CreateQp(Call& call, Qp& qp) { return Creator(call, qp).Run(); }
 
 int Mlx5Driver::DestroyQp(Call&, Qp& qp) {
   QueuePairState& state = StateOf(qp);
-  Settle();
-  Unwatch(state.pair.get());
+  if (state.pair != nullptr) {
+    Settle();
+    Unwatch(state.pair.get());
+  }
   std::lock_guard lock(fabric::Lock());
+  if (state.pair == nullptr) {  // RSS
+    qp.driver.reset();
+    return 0;
+  }
   fabric::RemoveEndpoint(state.pair.get());
   if (state.bfreg != kInvalidBfreg && state.context != nullptr) FreeBfreg(*state.context, state.bfreg);
   qp.endpoint = nullptr;

@@ -67,6 +67,7 @@ class Modifier {
                        (mask_ & ~static_cast<uint32_t>(kQpStandardBits | kQpRateLimit)) != 0)) {
       return call_.Refuse(RuleId::mlx5_modify_qp_mask);
     }
+    if (qp_.ind_table != nullptr) return call_.Refuse(RuleId::mlx5_modify_qp_rss);
     if (const int error = ReadRequest()) return error;
     const vabi::QpState from = qp_.state;
     if (call_.Violates(RuleId::mlx5_modify_qp_pkey,
@@ -250,7 +251,8 @@ int Mlx5Driver::ModifyQp(Call& call, Qp& qp, vabi::QpState next, const QpAttribu
   return Modifier(call, qp, next, attr, mask).Run();
 }
 
-int Mlx5Driver::QueryQp(Call&, Qp& qp) {
+int Mlx5Driver::QueryQp(Call& call, Qp& qp) {
+  if (qp.ind_table != nullptr) return call.Refuse(RuleId::mlx5_query_qp_rss);
   QueuePairState& state = StateOf(qp);
   std::lock_guard lock(fabric::Lock());
   const QueuePair& pair = *state.pair;
@@ -271,6 +273,7 @@ int Mlx5Driver::QueryQp(Call&, Qp& qp) {
 
 // main.c: mlx5_ib_mcg_attach, mlx5_ib_mcg_detach
 int Mlx5Driver::AttachMcast(Call& call, Qp& qp, const uint8_t* gid, uint16_t, bool attach) {
+  if (qp.qp_type == kQptRawPacket) return call.Unmodelled("mlx5: multicast of raw packet queue pairs");
   std::lock_guard lock(fabric::Lock());
   QueuePair* pair = StateOf(qp).pair.get();
   const int error = attach ? fabric::AttachMulticast(pair, gid) : fabric::DetachMulticast(pair, gid);

@@ -5,6 +5,7 @@
 
 #include "shims/fabric/address.h"
 #include "shims/fabric/memory.h"
+#include "shims/fabric/spans.h"
 #include "shims/fabric/window.h"
 #include "shims/providers/mlx5/clock.h"
 #include "shims/providers/mlx5/window_keys.h"
@@ -274,6 +275,17 @@ void QueuePair::AimXrc(uint32_t srqn) {
   }
 }
 
+// A frame leaves the port: nobody answers, and what comes in needs flow rules.
+void QueuePair::Transmit(const fabric::SendRequest& request, Completion* completion) {
+  *completion = Completion();
+  uint64_t length = 0;
+  for (uint32_t i = 0; i < request.sge_count; ++i) length += request.sges[i].length;
+  fabric::Spans spans;
+  const bool reachable =
+      fabric::MapSges(*this, request.sges, request.sge_count, 0, length, 0, &spans) == fabric::SgeFault::kNone;
+  if (!reachable) return FailSend(Status::kLocalProtection, completion);
+}
+
 // False: not now.
 bool QueuePair::CarryOut(const Wqe& wqe, Completion* completion) {
   fabric::SendRequest& request = Scratch();
@@ -281,6 +293,10 @@ bool QueuePair::CarryOut(const Wqe& wqe, Completion* completion) {
   uint32_t srqn = 0;
   switch (Translate(wqe, service, qkey, &request, &bind, &srqn)) {
     case Translation::kRequest:
+      if (service == fabric::Service::kRaw) {
+        Transmit(request, completion);
+        return true;
+      }
       if (service == fabric::Service::kXrcInitiator) AimXrc(srqn);
       if (fabric::Execute(*this, request, attempt_, completion) == fabric::Outcome::kRetry) {
         ++attempt_;

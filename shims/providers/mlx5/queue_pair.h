@@ -56,6 +56,7 @@ class QueuePair final : public fabric::Endpoint {
 
  private:
   void AimXrc(uint32_t srqn);
+  void Transmit(const fabric::SendRequest& request, fabric::Completion* completion);
   bool SendEmpty();
   bool ProgressSend();
   bool FlushSend();

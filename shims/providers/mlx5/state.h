@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "shims/providers/mlx5/capabilities.h"
 #include "shims/providers/mlx5/completion_queue.h"
 #include "shims/providers/mlx5/queue_pair.h"
 #include "shims/providers/mlx5/receive_queue.h"
@@ -47,6 +48,7 @@ struct PdState final : DriverState {
 struct CqState final : DriverState {
   std::unique_ptr<CompletionQueue> queue;
   uint32_t cqe_size = 64;
+  bool real_time = false;  // asked for; queues that complete here must be able to
 };
 
 struct SrqState final : DriverState {
@@ -60,6 +62,10 @@ struct QueuePairState final : DriverState {
   ContextState* context = nullptr;
   uint32_t rq_count = 0, rq_shift = 0, rq_sges = 0;
   uint32_t atomic_access = 0, resp_depth = 0;  // qp->trans_qp
+};
+
+struct WqState final : DriverState {
+  std::unique_ptr<QueuePair> queue;  // receives only, and no endpoint: packets need flow rules to come here
 };
 
 struct MwState final : DriverState {
@@ -85,7 +91,10 @@ inline PdState& StateOf(Pd& pd) { return *static_cast<PdState*>(pd.driver.get())
 inline CqState& StateOf(Cq& cq) { return *static_cast<CqState*>(cq.driver.get()); }
 inline SrqState& StateOf(Srq& srq) { return *static_cast<SrqState*>(srq.driver.get()); }
 inline QueuePairState& StateOf(Qp& qp) { return *static_cast<QueuePairState*>(qp.driver.get()); }
+inline WqState& StateOf(Wq& wq) { return *static_cast<WqState*>(wq.driver.get()); }
 inline DmState& StateOf(Dm& dm) { return *static_cast<DmState*>(dm.driver.get()); }
+// True when it needs what this NIC has not.
+inline bool LacksTime(Cq* cq) { return cq != nullptr && StateOf(*cq).real_time && !kCaps.real_time_timestamps; }
 // The context of an object's file.
 ContextState& ContextOf(UverbsFile& file);
 

@@ -82,6 +82,9 @@ inline constexpr uint32_t kAvBaseSize = 16, kAvSize = 48;
 inline constexpr uint32_t kAvGrhPresent = 1u << 30;
 inline constexpr uint32_t kPrivilegedQkey = 0x80000000;  // IBTA: use the queue pair's instead
 
+// Ethernet segment: the number of header bytes that are inline, and where they begin.
+inline constexpr uint32_t kEthHeaderSize = 12, kEthHeaders = 14;
+
 // Memory key updates (UMR): control, key context, translations.
 inline constexpr uint32_t kUmrControlSize = 48, kUmrMkeySize = 64;
 inline constexpr uint8_t kUmrInline = 1 << 7;

@@ -83,6 +83,14 @@ bool ReadAddress(Reader* reader, uint32_t qkey, fabric::SendRequest* request) {
   return true;
 }
 
+// The Ethernet segment; headers may stand in it.
+bool SkipEthernet(Reader* reader) {
+  if (reader->left() < kSegment) return false;
+  const uint32_t headers = Load16(reader->at() + kEthHeaderSize);
+  const uint32_t size = headers == 0 ? kSegment : kEthHeaders + headers;
+  return reader->Take((size + kSegment - 1) / kSegment * kSegment) != nullptr;
+}
+
 // The rest of the element: pointers, or inline data.
 Translation ReadData(Reader* reader, fabric::SendRequest* request) {
   while (reader->left() >= kSegment) {
@@ -186,6 +194,7 @@ Translation Translate(const Wqe& wqe, Service service, uint32_t qkey, fabric::Se
     if (xrc == nullptr) return Translation::kMalformed;
     *remote_srqn = Load32(xrc) & 0xffffff;
   }
+  if (service == Service::kRaw && !SkipEthernet(&reader)) return Translation::kMalformed;
   if (service == Service::kUd && !ReadAddress(&reader, qkey, request)) return Translation::kMalformed;
   if (row->remote) {
     const uint8_t* remote = reader.Take(kSegment);

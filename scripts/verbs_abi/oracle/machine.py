@@ -21,21 +21,21 @@ PROGRAMS = """
 say() { echo "== $*"; }
 pingpong() {
   say "$1 $2"
-  chroot "/u/$1" timeout 20 "/usr/bin/$2" -d rxe0 -g 1 -n 20 > /tmp/server 2>&1 &
+  chroot "/u/$1" timeout 90 "/usr/bin/$2" -d rxe0 -g 1 -n 20 > /tmp/server 2>&1 &
   server=$!
   tries=0
-  while [ "$tries" -lt 50 ] && ! grep -q ':4965 .* 0A ' /proc/net/tcp /proc/net/tcp6; do
+  while [ "$tries" -lt 400 ] && ! grep -q ':4853 .* 0A ' /proc/net/tcp /proc/net/tcp6; do
     tries=$((tries + 1)); usleep 100000
   done
-  chroot "/u/$1" timeout 20 "/usr/bin/$2" -d rxe0 -g 1 -n 20 10.0.0.1; echo "client status $?"
+  chroot "/u/$1" timeout 90 "/usr/bin/$2" -d rxe0 -g 1 -n 20 10.0.0.1; echo "client status $?"
   wait "$server"; echo "server status $?"
   cat /tmp/server
 }
 for name in $(ls /u); do
   for folder in dev sys proc; do mkdir -p "/u/$name/$folder"; mount --bind "/$folder" "/u/$name/$folder"; done
   {
-    say "$name ibv_devices"; chroot "/u/$name" timeout 20 /usr/bin/ibv_devices; echo "status $?"
-    say "$name ibv_devinfo -v"; chroot "/u/$name" timeout 60 /usr/bin/ibv_devinfo -v; echo "status $?"
+    say "$name ibv_devices"; chroot "/u/$name" timeout 60 /usr/bin/ibv_devices; echo "status $?"
+    say "$name ibv_devinfo -v"; chroot "/u/$name" timeout 120 /usr/bin/ibv_devinfo -v; echo "status $?"
     for kind in rc uc ud srq; do pingpong "$name" "ibv_${kind}_pingpong"; done
   } > "/out/userland-$name.txt" 2>&1
 done

@@ -75,7 +75,8 @@ class Reasons:
 
     def find(self, kernel, call):
         for row in self.rows:
-            if fnmatch.fnmatchcase(kernel, row["kernel"]) and fnmatch.fnmatchcase(call, row["call"]):
+            if fnmatch.fnmatchcase(kernel, row["kernel"]) and \
+                    fnmatch.fnmatchcase(call, row["call"]):
                 return row["reason"]
         return ""
 

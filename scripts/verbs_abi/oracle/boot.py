@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """One boot of a real kernel with a shell script: the answer to a question in ten seconds.
 
-    python3 -m verbs_abi.oracle boot --kernel debian-6.1.192 --file ./prog 'prog /dev/infiniband/uverbs0'
+    verbs-abi oracle boot --kernel debian-6.1.192 --file ./prog 'prog /dev/infiniband/uverbs0'
 
-Files land in the guest's /bin; the script finds rxe0 (on eth0), /dev/infiniband/uverbs0, and busybox.
+Files land in the guest's /bin; the script finds rxe0 (on eth0), /dev/infiniband/uverbs0, busybox.
 """
 
 import fcntl
@@ -16,7 +16,7 @@ from verbs_abi.oracle import cpio
 from verbs_abi.oracle import kernels
 from verbs_abi.oracle import vm
 
-# rxe0 on a made-up Ethernet device: the second network device of the machine, as a plain one has it.
+# rxe0 on a made-up Ethernet device, with the addresses that the fake kernel's worlds have.
 ADD_RXE = """
 ip link set dummy0 name eth0
 ip link set eth0 address 00:00:c0:00:01:00

@@ -30,8 +30,7 @@ def test_an_empty_blob_is_a_dash():
 def test_putting_replaces_and_drops_what_stood_there():
     blob = calls.Blob.of("$pd", 4) + calls.Blob.of("$cq", 4)
     assert blob.put(0, 7, 4).text() == "07000000,$cq:4"
-    assert blob.put(2, 1, 4).text() == "00000100,0000,0000"[:0] or \
-        blob.put(2, 1, 4).holes == ()
+    assert blob.put(2, 1, 4).text() == "0000010000000000"
 
 
 def test_cutting_through_a_symbol_leaves_zeros():
@@ -80,9 +79,8 @@ def test_an_ioctl_has_24_bytes_of_header_and_16_an_attribute(known):
     session = Session(known, case)
     session.ioctl("x", 7, 8, [Attr(2, 8, 0x55), Attr(3, 0, "$h")])
     line = [line for line in case.lines if line.startswith("mem q")][0]
-    assert line == "mem q 38000700080002,0*9,0e,0*7,02000800010000005500,0*6,0300000001000000,$h:8" \
-        .replace("0e,0*7,02", "0e,0*7,02") or "38000700080002" in line
-    assert "$h:8" in line
+    # length 56, object 7, method 8, two attributes; driver 14 (rxe); attribute 2 with 8 bytes
+    assert line == "mem q 38000700080002,0*9,0e,0*7,020008000100000055,0*7,0300000001000000,$h:8"
 
 
 @pytest.mark.parametrize("kernel", list(kernels.table()))

@@ -59,7 +59,8 @@ class FakeMachine:
 
     def probe(self, kernel, program, *words):
         """(exit status, output) of a program from the build's probe folder."""
-        return self.run(kernel, userlands.DEFAULT, self.build / "harness" / "probe" / program, *words)
+        path = self.build / "harness" / "probe" / program
+        return self.run(kernel, userlands.DEFAULT, path, *words)
 
     def run(self, kernel, name, *words):
         """(exit status, output) of a program in that userland's world."""
@@ -211,7 +212,7 @@ def check(names, build, threshold=None, details=20, use_json=False, answers=None
         for result in results:
             show(result, details)
     if keep:
-        agreement.save(results, datetime.date.today().isoformat())
+        agreement.save(results, datetime.date.today().isoformat(), room)
     low = [result for result in results if threshold is not None and result.percent < threshold]
     for result in low:
         print(f"{result.kernel}: {result.percent:.2f} % is below {threshold} %", file=sys.stderr)

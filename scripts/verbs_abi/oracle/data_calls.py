@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Cases about moved data and its events, by hand on rxe's mapped queues.
 
-Two QPs of one process are connected to each other. What is compared: completions byte by byte, the data, the QP's state,
-completion and asynchronous events as they are read, and what destroying reports.
+Two QPs of one process are connected to each other. What is compared: completions byte by byte, the
+data, the QPs' states, completion and asynchronous events as they are read, and what destroying reports.
 """
 
 from verbs_abi.oracle import calls

@@ -124,7 +124,8 @@ class Maker:
                     setattr(attr, key, value)
             return change
 
-        yield from ((f"reserved={value:#x}", setting(reserved=value)) for value in (1, 0x100, 0x8000))
+        yield from ((f"reserved={value:#x}", setting(reserved=value))
+                    for value in (1, 0x100, 0x8000))
         yield from ((f"flags={value:#x}", setting(flags=value)) for value in (0, 2, 3, 4, 0xffff))
         if spec.kind in ("new", "idr", "fd", "rawfd"):
             yield from ((f"len={size}", setting(length=size)) for size in (1, 4, 8))
@@ -353,7 +354,7 @@ class Maker:
             yield case
 
     def strangers(self):
-        """Objects × methods: bare calls, and calls with one attribute, known to the kernel or not."""
+        """Objects × methods, known to the kernel or not: bare calls, and with one attribute."""
         case = calls.Case("ioctl.unknown.object_method")
         session = Session(self.facts, case)
         session.need("context", "pd", "cq", "qp", "srq", "mr")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Cases about objects over time: destroy orders, foreign handles, two contexts, fork, events, mmap."""
+"""Cases about objects over time: destroy orders, foreign handles, contexts, fork, events, mmap."""
 
 from verbs_abi.oracle import calls
 from verbs_abi.oracle import ioctl_calls
@@ -236,7 +236,7 @@ class Maker:
         yield case
 
     def queue_maps(self):
-        """mmap of a queue by the offset of its reply: lengths, protections, twice, after destroy."""
+        """mmap of a queue by its reply's offset: lengths, protections, twice, after destroy."""
         case, session = self.start("mmap.cq.queue")
         core, _ = session._reply_sizes(BY_LABEL["create_cq"])
         command = BY_LABEL["create_cq"]

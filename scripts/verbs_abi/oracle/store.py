@@ -3,7 +3,8 @@
 
 answers.txt holds a line "case NAME" per case and below it a line an answer, "ID ANSWER". Set-up
 calls that worked are left out. recording.json says of which kernel
-package, when, with which list, cases.json has a digest of every case's calls. A recording is written beside the old one and takes its place whole.
+package, when, with which list, cases.json has a digest of every case's calls. A recording is
+written beside the old one and takes its place whole.
 """
 
 import datetime
@@ -13,6 +14,7 @@ import shutil
 
 from verbs_abi.oracle import kernels
 
+WENT_WRONG = ("-1", "skipped", "blocked", "died")
 ROOM = kernels.SOURCE_ROOT / "matrix" / "oracle"
 
 
@@ -28,7 +30,7 @@ def pack(lines):
         if case != current:
             out.append(f"case {case}")
             current = case
-        if ident.startswith("setup") and not answer.startswith(("-1", "skipped", "blocked", "died")):
+        if ident.startswith("setup") and not answer.startswith(WENT_WRONG):
             continue
         out.append(f"{ident} {answer}")
     return "\n".join(out) + "\n"

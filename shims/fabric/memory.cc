@@ -232,7 +232,9 @@ bool LoadMemory32(uint64_t at, uint32_t* value) {
 }
 
 bool StoreMemory8(uint64_t at, uint8_t value) {
+#ifndef __SANITIZE_THREAD__  // which knows no fences
   std::atomic_thread_fence(std::memory_order_release);
+#endif
 #if defined(__x86_64__)
   if (fast.load(std::memory_order_relaxed)) return vabi_guard_store(at, value) == 0;
 #endif

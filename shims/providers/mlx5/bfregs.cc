@@ -12,7 +12,8 @@ uint32_t Count(const ContextState& context) {
   return context.static_pages * kUarsInPage * kNonFastPathBfregsPerUar;
 }
 
-// Registers 1 … (medium class) are shared, the low latency ones behind them have one queue pair each.
+// Registers 1 … (medium class) are shared, the low latency ones behind them have one queue pair
+// each.
 uint32_t MediumCount(const ContextState& context) {
   const uint32_t not_medium = context.low_latency + 1;
   return Count(context) > not_medium ? Count(context) - not_medium : 0;
@@ -44,7 +45,8 @@ uint32_t AllocBfreg(ContextState& context) {
 }
 
 void FreeBfreg(ContextState& context, uint32_t bfreg) {
-  if (bfreg < context.bfreg_users.size() && context.bfreg_users[bfreg] != 0) --context.bfreg_users[bfreg];
+  if (bfreg < context.bfreg_users.size() && context.bfreg_users[bfreg] != 0)
+    --context.bfreg_users[bfreg];
 }
 
 uint32_t GrossBfreg(uint32_t bfreg) {

@@ -6,12 +6,13 @@
 
 #include "shims/providers/mlx5/state.h"
 
-// Blue flame registers of a context with static UARs (qp.c:alloc_bfreg and its neighbours): which queue pair
-// rings where. Only the number shows: it goes to the library.
+// Blue flame registers of a context with static UARs (qp.c:alloc_bfreg and its neighbours): which
+// queue pair rings where. Only the number shows: it goes to the library.
 
 namespace vabi::mlx5 {
 
-// The number of the register that a new queue pair gets: register 0 is shared by all that find no other.
+// The number of the register that a new queue pair gets: register 0 is shared by all that find no
+// other.
 uint32_t AllocBfreg(ContextState& context);
 void FreeBfreg(ContextState& context, uint32_t bfreg);
 // adjust_bfregn: as user space counts them, with the fast path registers of each UAR.

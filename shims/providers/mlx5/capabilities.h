@@ -4,8 +4,9 @@
 
 #include <cstdint>
 
-// One made-up ConnectX-5: the HCA capabilities (PRM: cmd_hca_cap and friends) from which every answer of the
-// driver derives. Names are those of the PRM. What is 0 here, the device has not, in every kernel.
+// One made-up ConnectX-5: the HCA capabilities (PRM: cmd_hca_cap and friends) from which every
+// answer of the driver derives. Names are those of the PRM. What is 0 here, the device has not, in
+// every kernel.
 
 namespace vabi::mlx5 {
 
@@ -21,12 +22,16 @@ struct Capabilities {
   uint32_t device_frequency_khz = 78125;
   uint32_t stat_rate_support = 1;  // only the port's own rate
   bool uar_4k = true, xrc = true, imaicl = true, pg = true, cq_resize = true, cq_moderation = true;
-  bool pkv = true, qkv = true, apm = true, block_lb_mc = true, sctr_data_cqe = false, ece_support = false;
-  bool cqe_compression = false, cqe_compression_128 = false, cqe_128_always = false, dump_fill_mkey = false;
+  bool pkv = true, qkv = true, apm = true, block_lb_mc = true, sctr_data_cqe = false,
+       ece_support = false;
+  bool cqe_compression = false, cqe_compression_128 = false, cqe_128_always = false,
+       dump_fill_mkey = false;
   bool sho = false, cd = false, end_pad = false, dct = false, tag_matching = false, qos = false;
-  bool qp_packet_based = false, real_time_timestamps = false, drain_sigerr = false, striding_rq = false;
+  bool qp_packet_based = false, real_time_timestamps = false, drain_sigerr = false,
+       striding_rq = false;
   bool dp_ordering_force = false, ipoib_basic_offloads = false, eth_net_offloads = false;
-  bool umr_modify_entity_size_disabled = false, tunnel_offloads = false, delay_drop = false, vlan_cap = false;
+  bool umr_modify_entity_size_disabled = false, tunnel_offloads = false, delay_drop = false,
+       vlan_cap = false;
   int log_max_rqt_size = 9, log_max_wq_sz = 20;
   int log_max_dci_stream_channels = 0;
   // The driver's own

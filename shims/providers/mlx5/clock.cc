@@ -14,7 +14,8 @@ namespace {
 
 constexpr size_t kPage = 4096;
 constexpr uint64_t kNsPerMs = 1000000;
-// The register counts in so many bits; the kernel's clocksource uses 41 of them (en/clock: MLX5_CYCLES).
+// The register counts in so many bits; the kernel's clocksource uses 41 of them (en/clock:
+// MLX5_CYCLES).
 constexpr uint64_t kMask = (1ULL << 41) - 1;
 
 struct Page {
@@ -74,7 +75,7 @@ int Clock::InfoPage(const World& world) {
   Body info(world, page.bytes, kPage);
   const uint64_t now = sys::MonotonicNs();
   // The structure became a generic one in 7.3; a kernel has one name or the other.
-#define SET(field, value)                              \
+#define SET(field, value)                               \
   info.Set(VABI_F(mlx5_ib_clock_info, field), (value)); \
   info.Set(VABI_F(ib_uverbs_clock_info, field), (value))
   SET(sign, 2);  // even: nobody is writing

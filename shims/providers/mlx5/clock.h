@@ -6,8 +6,8 @@
 
 #include "harness/world/world.h"
 
-// The NIC's free-running clock: time stamps in completions, the page of its register, and the page by which
-// the kernel tells how to make nanoseconds of it.
+// The NIC's free-running clock: time stamps in completions, the page of its register, and the page
+// by which the kernel tells how to make nanoseconds of it.
 
 namespace vabi::mlx5 {
 

@@ -17,7 +17,8 @@ uint32_t LoadRecord(uint64_t at) {
 
 }  // namespace
 
-CompletionQueue::CompletionQueue(uint32_t number, const Geometry& geometry, Cq* cq, bool ignores_overrun)
+CompletionQueue::CompletionQueue(uint32_t number, const Geometry& geometry, Cq* cq,
+                                 bool ignores_overrun)
     : number_(number), geometry_(geometry), cq_(cq), ignores_overrun_(ignores_overrun) {
   // The first arm command is 0 where nothing was polled yet, like memory that was never written.
   arm_record_ = kArmPoison;
@@ -41,8 +42,9 @@ void CompletionQueue::Put(const CqeText& text) {
       geometry_.buffer + uint64_t{slot} * geometry_.cqe_size + (geometry_.cqe_size - kCqeSize);
   const auto owner = static_cast<uint8_t>((producer_ & geometry_.entries) != 0);
   fabric::WriteMemory(at, text.bytes, kCqeOpOwn);
-  fabric::StoreMemory8(at + kCqeOpOwn,
-                       static_cast<uint8_t>(text.opcode << 4 | (text.solicited ? kCqeSolicited : 0) | owner));
+  fabric::StoreMemory8(
+      at + kCqeOpOwn,
+      static_cast<uint8_t>(text.opcode << 4 | (text.solicited ? kCqeSolicited : 0) | owner));
   ++producer_;
   if (text.solicited) {
     solicited_ = producer_;
@@ -54,7 +56,8 @@ bool CompletionQueue::Write(const CqeText& text) {
   if (error_) return false;
   if (!ignores_overrun_ && Full()) {
     error_ = true;
-    if (cq_->events) cq_->events->Report(cq_->user_handle, kEventCqError, &cq_->async_events_reported, cq_);
+    if (cq_->events)
+      cq_->events->Report(cq_->user_handle, kEventCqError, &cq_->async_events_reported, cq_);
     return false;
   }
   Put(text);

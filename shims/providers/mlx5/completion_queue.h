@@ -6,8 +6,8 @@
 
 #include "shims/uverbs/objects.h"
 
-// A completion queue as the NIC sees it: it writes elements into the program's buffer, and reports an event
-// where the program has armed it. All calls with fabric::Lock() held.
+// A completion queue as the NIC sees it: it writes elements into the program's buffer, and reports
+// an event where the program has armed it. All calls with fabric::Lock() held.
 
 namespace vabi::mlx5 {
 
@@ -53,11 +53,11 @@ class CompletionQueue {
   Cq* cq_;
   bool ignores_overrun_;
   bool error_ = false;
-  uint32_t producer_ = 0;    // never wraps at the queue's size
-  uint32_t consumer_ = 0;    // 24 bits, as last read
-  uint32_t solicited_ = 0;   // producer_ behind the last solicited element
+  uint32_t producer_ = 0;   // never wraps at the queue's size
+  uint32_t consumer_ = 0;   // 24 bits, as last read
+  uint32_t solicited_ = 0;  // producer_ behind the last solicited element
   bool any_solicited_ = false;
-  uint32_t arm_record_;      // as last seen, host order
+  uint32_t arm_record_;  // as last seen, host order
   bool armed_ = false;
   bool fired_ = false;
   uint32_t fired_sequence_ = 0;

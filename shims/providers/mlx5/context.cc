@@ -40,7 +40,8 @@ int CheckLength(Call& call, int* version) {
   *version = length == short_size ? 0 : 2;
   const bool exact = world.Knob(KnobId::mlx5_ucontext_exact_lengths) != 0;
   const bool known = length == short_size || (exact ? length == whole : length >= least);
-  if (call.Violates(RuleId::mlx5_ucontext_length, !known)) return call.Refuse(RuleId::mlx5_ucontext_length);
+  if (call.Violates(RuleId::mlx5_ucontext_length, !known))
+    return call.Refuse(RuleId::mlx5_ucontext_length);
   return 0;
 }
 
@@ -49,13 +50,14 @@ int ReadRequest(Call& call, Request* request) {
   if (call.in.Copy(body.base(), body.length()) != 0) return call.Refuse(RuleId::mlx5_request_fault);
   // The kernel's fields were called uuars before 4.11.
   request->total = body.U32(REQ(total_num_bfregs)) | body.U32(REQ(total_num_uuars));
-  request->low_latency = body.U32(REQ(num_low_latency_bfregs)) | body.U32(REQ(num_low_latency_uuars));
+  request->low_latency =
+      body.U32(REQ(num_low_latency_bfregs)) | body.U32(REQ(num_low_latency_uuars));
   request->flags = body.U32(REQ(flags));
   request->comp_mask = body.Get(REQ(comp_mask));
   request->lib_caps = body.Get(REQ(lib_caps));
   request->max_cqe_version = static_cast<uint8_t>(body.Get(REQ(max_cqe_version)));
-  request->reserved = (body.Get(REQ(reserved0)) | body.Get(REQ(reserved1)) | body.Get(REQ(reserved2)) |
-                       body.Get(REQ(reserved))) != 0;
+  request->reserved = (body.Get(REQ(reserved0)) | body.Get(REQ(reserved1)) |
+                       body.Get(REQ(reserved2)) | body.Get(REQ(reserved))) != 0;
   return 0;
 }
 
@@ -88,7 +90,8 @@ int CheckRequest(Call& call, const Device& device, const Request& request) {
     return call.Refuse(RuleId::mlx5_ucontext_flags);
   }
   // 4.4 to 4.10 looked at the numbers before the rest.
-  if (call.Violates(RuleId::mlx5_ucontext_reserved_first, request.reserved || request.comp_mask != 0)) {
+  if (call.Violates(RuleId::mlx5_ucontext_reserved_first,
+                    request.reserved || request.comp_mask != 0)) {
     return call.Refuse(RuleId::mlx5_ucontext_reserved_first);
   }
   if (call.Violates(RuleId::mlx5_ucontext_bfregs_many_first, request.total > kCaps.max_bfregs)) {
@@ -101,14 +104,16 @@ int CheckRequest(Call& call, const Device& device, const Request& request) {
     return call.Refuse(RuleId::mlx5_ucontext_reserved);
   }
   const size_t whole = world.Size(VABI_S(mlx5_ib_alloc_ucontext_req_v2));
-  if (call.in.length() > whole && call.On(RuleId::mlx5_ucontext_tail) && call.in.TailIsZero(whole) != 1) {
+  if (call.in.length() > whole && call.On(RuleId::mlx5_ucontext_tail) &&
+      call.in.TailIsZero(whole) != 1) {
     return call.Refuse(RuleId::mlx5_ucontext_tail);
   }
   const uint32_t total = Align(request.total, kNonFastPathBfregsPerUar);
   if (call.Violates(RuleId::mlx5_ucontext_low_latency, request.low_latency > total - 1)) {
     return call.Refuse(RuleId::mlx5_ucontext_low_latency);
   }
-  const bool devx = (request.flags & static_cast<uint32_t>(world.Flag(VABI_C(MLX5_IB_ALLOC_UCTX_DEVX)))) != 0;
+  const bool devx =
+      (request.flags & static_cast<uint32_t>(world.Flag(VABI_C(MLX5_IB_ALLOC_UCTX_DEVX)))) != 0;
   if (call.Violates(RuleId::mlx5_ucontext_devx_link,
                     devx && device.image().link == LinkLayer::kInfiniband)) {
     return call.Refuse(RuleId::mlx5_ucontext_devx_link);
@@ -127,11 +132,13 @@ size_t ReplyLength(Call& call) {
     case 1: {
       // Field by field, each only if it fits whole.
       size_t length = std::min(world.End(RESP(response_length)), room);
-      const FieldId fields[] = {RESP(cqe_version), RESP(cmds_supp_uhw), RESP(eth_min_inline),
-                                RESP(clock_info_versions), RESP(hca_core_clock_offset), RESP(log_uar_size),
-                                RESP(num_uars_per_page), RESP(num_dyn_bfregs), RESP(dump_fill_mkey)};
+      const FieldId fields[] = {
+          RESP(cqe_version),         RESP(cmds_supp_uhw),         RESP(eth_min_inline),
+          RESP(clock_info_versions), RESP(hca_core_clock_offset), RESP(log_uar_size),
+          RESP(num_uars_per_page),   RESP(num_dyn_bfregs),        RESP(dump_fill_mkey)};
       for (const FieldId field : fields) {
-        if (world.Has(field) && world.End(field) <= room) length = std::max(length, world.End(field));
+        if (world.Has(field) && world.End(field) <= room)
+          length = std::max(length, world.End(field));
       }
       return length;
     }
@@ -144,7 +151,8 @@ size_t ReplyLength(Call& call) {
 
 ContextState& ContextOf(UverbsFile& file) { return StateOf(*file.context()); }
 
-uint32_t ContextState::Insert(uint32_t first_command, uint32_t last_command, const MapEntry& entry) {
+uint32_t ContextState::Insert(uint32_t first_command, uint32_t last_command,
+                              const MapEntry& entry) {
   const uint32_t first = first_command << 16, last = (last_command << 16) + 0xffff;
   uint32_t page = first;
   while (page <= last && entries.count(page) != 0) {
@@ -177,9 +185,11 @@ void FillContextReply(const Device& device, const ContextState& state, const Bod
   set(RESP(tot_bfregs), total);
   set(RESP(tot_uuars), total);
   set(RESP(num_ports), device.image().port_count);
-  set(RESP(cmds_supp_uhw), static_cast<uint64_t>(world.Flag(VABI_C(MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE)) |
-                                                 world.Flag(VABI_C(MLX5_USER_CMDS_SUPP_UHW_CREATE_AH))));
-  if (device.image().link == LinkLayer::kEthernet) set(RESP(eth_min_inline), kCaps.eth_min_inline + 1u);
+  set(RESP(cmds_supp_uhw),
+      static_cast<uint64_t>(world.Flag(VABI_C(MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE)) |
+                            world.Flag(VABI_C(MLX5_USER_CMDS_SUPP_UHW_CREATE_AH))));
+  if (device.image().link == LinkLayer::kEthernet)
+    set(RESP(eth_min_inline), kCaps.eth_min_inline + 1u);
   if (world.Has(VABI_S(mlx5_ib_clock_info)) || world.Constant(VABI_C(MLX5_IB_CLOCK_INFO_V1))) {
     set(RESP(clock_info_versions), 1u << world.Flag(VABI_C(MLX5_IB_CLOCK_INFO_V1)));
   }
@@ -217,17 +227,21 @@ int Mlx5Driver::AllocContext(Call& call, Context& context) {
   state->dyn_uar = cap(VABI_C(MLX5_LIB_CAP_DYN_UAR)) && world.Knob(KnobId::mlx5_dyn_uar) != 0;
   if (!state->dyn_uar) {
     if (const int error = CountBfregs(call, request, state.get())) return error;
-    for (uint32_t i = 0; i < state->static_pages; ++i) state->uars[i] = context.device->NextNumber();
+    for (uint32_t i = 0; i < state->static_pages; ++i)
+      state->uars[i] = context.device->NextNumber();
   }
-  state->cqe_version = std::min<uint8_t>(static_cast<uint8_t>(kCaps.cqe_version), request.max_cqe_version);
+  state->cqe_version =
+      std::min<uint8_t>(static_cast<uint8_t>(kCaps.cqe_version), request.max_cqe_version);
 
   OwnedBody<128> reply(world, VABI_S(mlx5_ib_alloc_ucontext_resp));
   FillContextReply(*context.device, *state, reply);
   const size_t length = ReplyLength(call);
   reply.Set(RESP(response_length), length);
-  const OldRespond how = world.Knob(KnobId::mlx5_ucontext_reply) == 0 ? OldRespond::kWhole : OldRespond::kClip;
+  const OldRespond how =
+      world.Knob(KnobId::mlx5_ucontext_reply) == 0 ? OldRespond::kWhole : OldRespond::kClip;
   const bool zeroes = world.Knob(KnobId::mlx5_respond_zeroes) != 0;
-  if (const int error = Respond(call, reply.base(), zeroes ? reply.length() : length, how)) return error;
+  if (const int error = Respond(call, reply.base(), zeroes ? reply.length() : length, how))
+    return error;
 
   context.driver = std::move(state);
   std::lock_guard lock(fabric::Lock());
@@ -243,7 +257,8 @@ int Mlx5Driver::AllocPd(Call& call, Pd& pd) {
   state->pdn = pd.device->NextNumber();
   OwnedBody<32> reply(call.world, VABI_S(mlx5_ib_alloc_pd_resp));
   reply.Set(VABI_F(mlx5_ib_alloc_pd_resp, pdn), state->pdn);
-  if (const int error = Respond(call, reply.base(), reply.length(), OldRespond::kWhole)) return error;
+  if (const int error = Respond(call, reply.base(), reply.length(), OldRespond::kWhole))
+    return error;
   pd.driver = std::move(state);
   return 0;
 }

@@ -7,7 +7,8 @@
 
 namespace vabi::mlx5 {
 
-// main.c:set_ucontext_resp, all but response_length. `reply`: struct mlx5_ib_alloc_ucontext_resp, zeroed.
+// main.c:set_ucontext_resp, all but response_length. `reply`: struct mlx5_ib_alloc_ucontext_resp,
+// zeroed.
 void FillContextReply(const Device& device, const ContextState& state, const Body& reply);
 
 }  // namespace vabi::mlx5

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// mlx5_ib_alloc_ucontext and mlx5_ib_mmap. Expected values: drivers/infiniband/hw/mlx5/main.c of the kernel named.
+// mlx5_ib_alloc_ucontext and mlx5_ib_mmap. Expected values: drivers/infiniband/hw/mlx5/main.c of
+// the kernel named.
 #include "shims/providers/mlx5/test_mlx5.h"
 
 namespace vabi::mlx5 {
@@ -81,12 +82,17 @@ TEST_F(ContextTest, EveryReservedByteIsLookedAt) {
   }
   EXPECT_EQ(EOPNOTSUPP, Ask(ContextRequest(0, 2).bytes())) << "only DEVX is known";
   EXPECT_EQ("mlx5.ucontext.flags", LastRule());
-  EXPECT_EQ(0, Ask(ContextRequest(~uint64_t{0} & ~uint64_t{kLibDynamic}).bytes())) << "unknown library capabilities";
+  EXPECT_EQ(0, Ask(ContextRequest(~uint64_t{0} & ~uint64_t{kLibDynamic}).bytes()))
+      << "unknown library capabilities";
 }
 
 TEST_F(ContextTest, Registers) {
-  EXPECT_EQ(EINVAL, Ask(ContextRequest().With(REQ(total_num_bfregs), 0).With(REQ(num_low_latency_bfregs), 0).bytes()));
-  EXPECT_EQ(ENOMEM, Ask(ContextRequest().With(REQ(total_num_bfregs), 513).bytes())) << "MLX5_MAX_BFREGS";
+  EXPECT_EQ(EINVAL, Ask(ContextRequest()
+                            .With(REQ(total_num_bfregs), 0)
+                            .With(REQ(num_low_latency_bfregs), 0)
+                            .bytes()));
+  EXPECT_EQ(ENOMEM, Ask(ContextRequest().With(REQ(total_num_bfregs), 513).bytes()))
+      << "MLX5_MAX_BFREGS";
   EXPECT_EQ(0, Ask(ContextRequest().With(REQ(total_num_bfregs), 512).bytes()));
   EXPECT_EQ(EINVAL, Ask(ContextRequest().With(REQ(num_low_latency_bfregs), 16).bytes()));
   EXPECT_EQ(0, Ask(ContextRequest().With(REQ(num_low_latency_bfregs), 15).bytes()));
@@ -146,15 +152,25 @@ TEST_F(Linux4_16Context, KnowsNoFlag) {
 class MapTest : public Mlx5Test {
  protected:
   // Errno of mapping; what was mapped is unmapped.
-  int Map(uint64_t command, uint64_t index, size_t length = 4096, int protection = PROT_READ | PROT_WRITE) {
+  int Map(uint64_t command, uint64_t index, size_t length = 4096,
+          int protection = PROT_READ | PROT_WRITE) {
     const uint64_t page = command << 8 | (index & 0xff) | (index >> 8) << 16;
-    const long at = file_->Mmap(nullptr, length, protection, MAP_SHARED, static_cast<int64_t>(page << 12));
+    const long at =
+        file_->Mmap(nullptr, length, protection, MAP_SHARED, static_cast<int64_t>(page << 12));
     if (at < 0 && at > -4096) return static_cast<int>(-at);
     munmap(reinterpret_cast<void*>(at), length);
     return 0;
   }
   // enum mlx5_ib_mmap_cmd
-  enum : uint64_t { kRegular = 0, kContiguous = 1, kWc = 2, kNc = 3, kClock = 5, kAllocWc = 6, kInfo = 7 };
+  enum : uint64_t {
+    kRegular = 0,
+    kContiguous = 1,
+    kWc = 2,
+    kNc = 3,
+    kClock = 5,
+    kAllocWc = 6,
+    kInfo = 7
+  };
 };
 
 TEST_F(MapTest, StaticRegisterPages) {

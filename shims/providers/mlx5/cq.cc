@@ -41,7 +41,8 @@ int ReadRequest(Call& call, Request* request) {
                               RuleId::mlx5_create_cq_length, RuleId::mlx5_create_cq_tail};
   // Up to 5.6 the kernel read on behind a short request.
   const auto reads = static_cast<size_t>(world.Knob(KnobId::mlx5_create_cq_reads));
-  if (call.in.length() < reads) return call.Unmodelled("mlx5: a CREATE_CQ request shorter than the kernel reads");
+  if (call.in.length() < reads)
+    return call.Unmodelled("mlx5: a CREATE_CQ request shorter than the kernel reads");
   // … and took a request as one of two sizes.
   const size_t size = reads != 0 && call.in.length() < body.length() ? reads : body.length();
   if (const int error = CopyRequest(call, body.base(), size, rules)) return error;
@@ -50,24 +51,28 @@ int ReadRequest(Call& call, Request* request) {
   request->cqe_size = body.U32(REQ(cqe_size));
   request->flags = body.U32(REQ(flags));
   request->compression = body.Get(REQ(cqe_comp_en)) == 1;
-  request->reserved = (body.Get(REQ(reserved0)) | body.Get(REQ(reserved1)) | body.Get(REQ(reserved))) != 0;
+  request->reserved =
+      (body.Get(REQ(reserved0)) | body.Get(REQ(reserved1)) | body.Get(REQ(reserved))) != 0;
   return 0;
 }
 
 int CheckRequest(Call& call, const Request& request, uint32_t entries) {
   const World& world = call.world;
-  const auto known = static_cast<uint32_t>(world.Flag(VABI_C(MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD)) |
-                                           world.Flag(VABI_C(MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX)) |
-                                           world.Flag(VABI_C(MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS)));
+  const auto known =
+      static_cast<uint32_t>(world.Flag(VABI_C(MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD)) |
+                            world.Flag(VABI_C(MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX)) |
+                            world.Flag(VABI_C(MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS)));
   if (call.Violates(RuleId::mlx5_create_cq_vendor_flags, (request.flags & ~known) != 0)) {
     return call.Refuse(RuleId::mlx5_create_cq_vendor_flags);
   }
   // One condition in the kernel, so the order of these two shows nothing.
-  if (request.cqe_size != 64 && request.cqe_size != 128) return call.Refuse(RuleId::mlx5_create_cq_size);
+  if (request.cqe_size != 64 && request.cqe_size != 128)
+    return call.Refuse(RuleId::mlx5_create_cq_size);
   if (call.Violates(RuleId::mlx5_create_cq_reserved, request.reserved)) {
     return call.Refuse(RuleId::mlx5_create_cq_reserved);
   }
-  if (const int error = PinMemory(call, request.buffer, uint64_t{entries} * request.cqe_size, true)) return error;
+  if (const int error = PinMemory(call, request.buffer, uint64_t{entries} * request.cqe_size, true))
+    return error;
   if (call.Violates(RuleId::mlx5_create_cq_buffer_offset, request.buffer % kQuantum != 0)) {
     return call.Refuse(RuleId::mlx5_create_cq_buffer_offset);
   }
@@ -75,15 +80,18 @@ int CheckRequest(Call& call, const Request& request, uint32_t entries) {
   const IoctlCall* ioctl = AsIoctl(call);
   const bool page_given =
       (ioctl != nullptr && ioctl->Has(VABI_C(MLX5_IB_ATTR_CREATE_CQ_UAR_INDEX))) ||
-      (request.flags & static_cast<uint32_t>(world.Flag(VABI_C(MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX)))) != 0;
+      (request.flags &
+       static_cast<uint32_t>(world.Flag(VABI_C(MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX)))) != 0;
   if (call.Violates(RuleId::mlx5_create_cq_no_uar, !page_given && ContextOf(call.file).dyn_uar)) {
     return call.Refuse(RuleId::mlx5_create_cq_no_uar);
   }
-  if (call.Violates(RuleId::mlx5_create_cq_compression, request.compression && !kCaps.cqe_compression)) {
+  if (call.Violates(RuleId::mlx5_create_cq_compression,
+                    request.compression && !kCaps.cqe_compression)) {
     return call.Refuse(RuleId::mlx5_create_cq_compression);
   }
   const auto pads = static_cast<uint32_t>(world.Flag(VABI_C(MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD)));
-  if (call.Violates(RuleId::mlx5_create_cq_padding, (request.flags & pads) != 0 && !kCaps.cqe_128_always)) {
+  if (call.Violates(RuleId::mlx5_create_cq_padding,
+                    (request.flags & pads) != 0 && !kCaps.cqe_128_always)) {
     return call.Refuse(RuleId::mlx5_create_cq_padding);
   }
   return 0;
@@ -110,7 +118,8 @@ int Mlx5Driver::CreateCq(Call& call, Cq& cq) {
 
   auto state = std::make_unique<CqState>();
   state->cqe_size = request.cqe_size;
-  const auto real_time = static_cast<uint32_t>(call.world.Flag(VABI_C(MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS)));
+  const auto real_time =
+      static_cast<uint32_t>(call.world.Flag(VABI_C(MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS)));
   state->real_time = (request.flags & real_time) != 0;
   const uint32_t number = cq.device->NextNumber();
   OwnedBody<32> reply(call.world, VABI_S(mlx5_ib_create_cq_resp));
@@ -123,7 +132,8 @@ int Mlx5Driver::CreateCq(Call& call, Cq& cq) {
   {
     std::lock_guard lock(fabric::Lock());
     state->queue = std::make_unique<CompletionQueue>(
-        number, CompletionQueue::Geometry{request.buffer, entries, request.cqe_size, request.doorbell}, &cq,
+        number,
+        CompletionQueue::Geometry{request.buffer, entries, request.cqe_size, request.doorbell}, &cq,
         (cq.flags & kIgnoreOverrun) != 0);
   }
   Watch(state->queue.get());
@@ -139,7 +149,8 @@ void Mlx5Driver::DestroyCq(Cq& cq) {
 
 int Mlx5Driver::ResizeCq(Call& call, Cq& cq, uint32_t cqe) {
   const uint32_t most = 1u << kCaps.log_max_cq_sz;
-  if (call.Violates(RuleId::mlx5_resize_cq_entries, cqe > most)) return call.Refuse(RuleId::mlx5_resize_cq_entries);
+  if (call.Violates(RuleId::mlx5_resize_cq_entries, cqe > most))
+    return call.Refuse(RuleId::mlx5_resize_cq_entries);
   const uint32_t entries = RoundUpPowerOfTwo(cqe + 1);
   if (entries > most + 1) return call.Refuse(RuleId::mlx5_resize_cq_entries);
   if (entries == cq.cqe + 1) return 0;
@@ -163,7 +174,8 @@ int Mlx5Driver::ResizeCq(Call& call, Cq& cq, uint32_t cqe) {
   }
   CqState& state = StateOf(cq);
   // The device cannot change the size of elements (MODIFY_CQ answers bad parameter).
-  if (cqe_size != state.cqe_size) return call.Unmodelled("mlx5: RESIZE_CQ to another size of elements");
+  if (cqe_size != state.cqe_size)
+    return call.Unmodelled("mlx5: RESIZE_CQ to another size of elements");
   Settle();
   std::lock_guard lock(fabric::Lock());
   if (call.Violates(RuleId::mlx5_resize_cq_outstanding, state.queue->Outstanding() > entries)) {

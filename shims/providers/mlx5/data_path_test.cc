@@ -9,7 +9,15 @@ namespace vabi::mlx5 {
 namespace {
 
 constexpr uint8_t kSignaled = 8, kSolicited = 2;
-enum Opcode : uint8_t { kSend = 0x0a, kSendImm = 0x0b, kWrite = 0x08, kWriteImm = 0x09, kRead = 0x10, kCas = 0x11, kFaa = 0x12 };
+enum Opcode : uint8_t {
+  kSend = 0x0a,
+  kSendImm = 0x0b,
+  kWrite = 0x08,
+  kWriteImm = 0x09,
+  kRead = 0x10,
+  kCas = 0x11,
+  kFaa = 0x12
+};
 
 class DataPath : public Mlx5Test {
  protected:
@@ -373,7 +381,8 @@ TEST_F(DataPath, ResizeBelowWhatIsThereIsRefused) {
   own.Set(VABI_F(mlx5_ib_resize_cq, buf_addr), Address(less.ring.base()));
   own.Set(VABI_F(mlx5_ib_resize_cq, cqe_size), 64);
   Bytes reply(world().Size(VABI_S(ib_uverbs_resize_cq_resp)));
-  EXPECT_EQ(EINVAL, Errno(Write(kResizeCq, request, &reply, own.bytes()))) << "also what was only posted before";
+  EXPECT_EQ(EINVAL, Errno(Write(kResizeCq, request, &reply, own.bytes())))
+      << "also what was only posted before";
 }
 
 // Frames leave the port; nobody is there, so none comes in.
@@ -387,7 +396,8 @@ TEST_F(DataPath, FramesLeave) {
   Struct own = QpPrivate(raw);
   own.Set(VABI_F(mlx5_ib_create_qp, sq_buf_addr), Address(frames.base()));
   ASSERT_GT(MakeQp(cq_, cq_, &raw, own.bytes()), 0) << LastRule();
-  ASSERT_GT(Modify(raw, 0x1 | 0x20, {{MODIFY(qp_state), 1}, {MODIFY(port_num), 1}}), 0) << LastRule();
+  ASSERT_GT(Modify(raw, 0x1 | 0x20, {{MODIFY(qp_state), 1}, {MODIFY(port_num), 1}}), 0)
+      << LastRule();
   ASSERT_GT(Modify(raw, 0x1, {{MODIFY(qp_state), 2}}), 0) << LastRule();
   ASSERT_GT(Modify(raw, 0x1, {{MODIFY(qp_state), 3}}), 0) << LastRule();
   // Control, Ethernet segment with 18 bytes of headers, one pointer.
@@ -442,7 +452,8 @@ TEST_F(DataPath, IsFast) {
     for (int i = 0; i < 2 * kBatch; ++i) ASSERT_NE(nullptr, cq_.Poll());
   }
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
-  const double spent = static_cast<double>(after.tv_sec - before.tv_sec) * 1e9 + static_cast<double>(after.tv_nsec - before.tv_nsec);
+  const double spent = static_cast<double>(after.tv_sec - before.tv_sec) * 1e9 +
+                       static_cast<double>(after.tv_nsec - before.tv_nsec);
   RecordProperty("ns_per_message", static_cast<int>(spent / (kRounds * kBatch)));
   std::printf("%.0f ns for a message, posting and polling included\n", spent / (kRounds * kBatch));
 }

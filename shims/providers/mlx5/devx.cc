@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// devx.c: commands that user space writes for the firmware itself. This NIC's firmware knows QUERY_HCA_CAP;
-// objects, memory and events that user space would own are not modelled.
+// devx.c: commands that user space writes for the firmware itself. This NIC's firmware knows
+// QUERY_HCA_CAP; objects, memory and events that user space would own are not modelled.
 #include <cerrno>
 #include <cstring>
 #include <iterator>
@@ -27,7 +27,8 @@ constexpr uint16_t kHeader = 16;  // general_obj_in_cmd_hdr, general_obj_out_cmd
 constexpr uint32_t kInOpcode = 0, kInOpMod = 6;
 constexpr uint16_t kQueryHcaCap = 0x100;
 constexpr uint16_t kGeneralStart = 0xb00, kGeneralEnd = 0xd00;
-// devx_is_whitelist_cmd: QUERY_HCA_CAP, QUERY_HCA_VPORT_CONTEXT, QUERY_ESW_VPORT_CONTEXT, QUERY_ESW_FUNCTIONS
+// devx_is_whitelist_cmd: QUERY_HCA_CAP, QUERY_HCA_VPORT_CONTEXT, QUERY_ESW_VPORT_CONTEXT,
+// QUERY_ESW_FUNCTIONS
 constexpr uint16_t kWhitelist[] = {0x100, 0x762, 0x752, 0x740};
 // devx_is_general_cmd, in its order
 constexpr uint16_t kGeneral[] = {0x100, 0x762, 0x752, 0x750, 0x101, 0x10a, 0x754, 0x760, 0x76f,
@@ -41,7 +42,8 @@ bool In(const uint16_t (&list)[kCount], uint16_t opcode) {
   return false;
 }
 
-// The capabilities in cmd_hca_cap (PRM): where each number stands, counted in bits from the most significant.
+// The capabilities in cmd_hca_cap (PRM): where each number stands, counted in bits from the most
+// significant.
 struct CapabilityRow {
   uint16_t bit, width;
   uint64_t value;
@@ -97,13 +99,15 @@ void PutBits(uint8_t* bytes, size_t size, const CapabilityRow& row) {
   for (uint16_t i = 0; i < row.width; ++i) {
     const uint32_t bit = row.bit + i;
     if (bit / 8 >= size) return;
-    if ((row.value >> (row.width - 1 - i) & 1) != 0) bytes[bit / 8] |= static_cast<uint8_t>(0x80 >> bit % 8);
+    if ((row.value >> (row.width - 1 - i) & 1) != 0)
+      bytes[bit / 8] |= static_cast<uint8_t>(0x80 >> bit % 8);
   }
 }
 
 int QueryHcaCap(IoctlCall& call, std::span<const uint8_t> in, std::vector<uint8_t>* out) {
   const uint16_t kind = static_cast<uint16_t>(Load16(in.data() + kInOpMod) >> 1);
-  if (kind == 0) {  // general device capabilities; the lowest bit asks for current ones instead of the most
+  if (kind ==
+      0) {  // general device capabilities; the lowest bit asks for current ones instead of the most
     const size_t room = out->size() - kHeader;
     for (const CapabilityRow& row : kGeneralDevice) PutBits(out->data() + kHeader, room, row);
     PutBits(out->data() + kHeader, room, {368, 16, 0});
@@ -126,8 +130,10 @@ int Other(IoctlCall& call) {
     return call.Refuse(RuleId::mlx5_devx_no_uid);
   }
   const bool general = In(kGeneral, opcode) || (opcode >= kGeneralStart && opcode < kGeneralEnd);
-  if (call.Violates(RuleId::mlx5_devx_not_general, !general)) return call.Refuse(RuleId::mlx5_devx_not_general);
-  if (opcode != kQueryHcaCap) return call.Unmodelled("mlx5: a DEVX command other than QUERY_HCA_CAP");
+  if (call.Violates(RuleId::mlx5_devx_not_general, !general))
+    return call.Refuse(RuleId::mlx5_devx_not_general);
+  if (opcode != kQueryHcaCap)
+    return call.Unmodelled("mlx5: a DEVX command other than QUERY_HCA_CAP");
   std::vector<uint8_t> out(out_length);
   if (const int error = QueryHcaCap(call, in, &out)) return error;
   return call.CopyOut(VABI_C(MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT), out.data(), out.size());
@@ -178,7 +184,8 @@ int AllocCommandFd(IoctlCall& call) { return call.Unmodelled("mlx5: DEVX_ASYNC_C
 int AllocEventFd(IoctlCall& call) { return call.Unmodelled("mlx5: DEVX_ASYNC_EVENT_FD.ALLOC"); }
 int Destroyed(IoctlCall&) { return 0; }
 
-constexpr AttrSpec Private(ConstId id, AttrKind kind, ConstId object, Access access, bool mandatory) {
+constexpr AttrSpec Private(ConstId id, AttrKind kind, ConstId object, Access access,
+                           bool mandatory) {
   return {.id = id,
           .kind = kind,
           .mandatory = mandatory,
@@ -187,7 +194,11 @@ constexpr AttrSpec Private(ConstId id, AttrKind kind, ConstId object, Access acc
           .access = access};
 }
 constexpr AttrSpec Any(ConstId id, Access access) {
-  return {.id = id, .kind = AttrKind::kIdr, .mandatory = true, .object = ObjectType::kAny, .access = access};
+  return {.id = id,
+          .kind = AttrKind::kIdr,
+          .mandatory = true,
+          .object = ObjectType::kAny,
+          .access = access};
 }
 
 constexpr AttrSpec kOther[] = {
@@ -212,14 +223,14 @@ constexpr AttrSpec kSubscribe[] = {
     attr::In(VABI_C(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM), 4, kOptional),
 };
 constexpr AttrSpec kCreateObject[] = {
-    Private(VABI_C(MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE), AttrKind::kIdr, VABI_C(MLX5_IB_OBJECT_DEVX_OBJ),
-            Access::kNew, kMandatory),
+    Private(VABI_C(MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE), AttrKind::kIdr,
+            VABI_C(MLX5_IB_OBJECT_DEVX_OBJ), Access::kNew, kMandatory),
     attr::InMin(VABI_C(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN), kHeader, kMandatory, true),
     attr::OutMin(VABI_C(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT), kHeader, kMandatory),
 };
 constexpr AttrSpec kDestroyObject[] = {
-    Private(VABI_C(MLX5_IB_ATTR_DEVX_OBJ_DESTROY_HANDLE), AttrKind::kIdr, VABI_C(MLX5_IB_OBJECT_DEVX_OBJ),
-            Access::kDestroy, kMandatory),
+    Private(VABI_C(MLX5_IB_ATTR_DEVX_OBJ_DESTROY_HANDLE), AttrKind::kIdr,
+            VABI_C(MLX5_IB_OBJECT_DEVX_OBJ), Access::kDestroy, kMandatory),
 };
 constexpr AttrSpec kModifyObject[] = {
     Any(VABI_C(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE), Access::kRead),
@@ -240,8 +251,8 @@ constexpr AttrSpec kQueryObjectAsync[] = {
     attr::In(VABI_C(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_WR_ID), 8, kMandatory),
 };
 constexpr AttrSpec kRegisterMemory[] = {
-    Private(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE), AttrKind::kIdr, VABI_C(MLX5_IB_OBJECT_DEVX_UMEM),
-            Access::kNew, kMandatory),
+    Private(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE), AttrKind::kIdr,
+            VABI_C(MLX5_IB_OBJECT_DEVX_UMEM), Access::kNew, kMandatory),
     attr::In(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR), 8, kMandatory),
     attr::In(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_LEN), 8, kMandatory),
     attr::RawFd(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD), kOptional),
@@ -250,8 +261,8 @@ constexpr AttrSpec kRegisterMemory[] = {
     attr::Out(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID), 4, kMandatory),
 };
 constexpr AttrSpec kDeregisterMemory[] = {
-    Private(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_DEREG_HANDLE), AttrKind::kIdr, VABI_C(MLX5_IB_OBJECT_DEVX_UMEM),
-            Access::kDestroy, kMandatory),
+    Private(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_DEREG_HANDLE), AttrKind::kIdr,
+            VABI_C(MLX5_IB_OBJECT_DEVX_UMEM), Access::kDestroy, kMandatory),
 };
 constexpr AttrSpec kAllocCommandFd[] = {
     Private(VABI_C(MLX5_IB_ATTR_DEVX_ASYNC_CMD_FD_ALLOC_HANDLE), AttrKind::kFd,
@@ -264,19 +275,46 @@ constexpr AttrSpec kAllocEventFd[] = {
 };
 const MethodSpec kMethods[] = {
     {.id = MethodId::DEVX__OTHER, .needs = Op::always, .attributes = kOther, .handler = Other},
-    {.id = MethodId::DEVX__QUERY_UAR, .needs = Op::always, .attributes = kQueryUar, .handler = QueryUar},
-    {.id = MethodId::DEVX__QUERY_EQN, .needs = Op::always, .attributes = kQueryEqn, .handler = QueryEqn},
-    {.id = MethodId::DEVX__SUBSCRIBE_EVENT, .needs = Op::always, .attributes = kSubscribe, .handler = Subscribe},
-    {.id = MethodId::DEVX_OBJ__CREATE, .needs = Op::always, .attributes = kCreateObject, .handler = CreateObject},
-    {.id = MethodId::DEVX_OBJ__DESTROY, .needs = Op::always, .attributes = kDestroyObject, .handler = Destroyed},
-    {.id = MethodId::DEVX_OBJ__MODIFY, .needs = Op::always, .attributes = kModifyObject, .handler = ModifyObject},
-    {.id = MethodId::DEVX_OBJ__QUERY, .needs = Op::always, .attributes = kQueryObject, .handler = QueryObject},
+    {.id = MethodId::DEVX__QUERY_UAR,
+     .needs = Op::always,
+     .attributes = kQueryUar,
+     .handler = QueryUar},
+    {.id = MethodId::DEVX__QUERY_EQN,
+     .needs = Op::always,
+     .attributes = kQueryEqn,
+     .handler = QueryEqn},
+    {.id = MethodId::DEVX__SUBSCRIBE_EVENT,
+     .needs = Op::always,
+     .attributes = kSubscribe,
+     .handler = Subscribe},
+    {.id = MethodId::DEVX_OBJ__CREATE,
+     .needs = Op::always,
+     .attributes = kCreateObject,
+     .handler = CreateObject},
+    {.id = MethodId::DEVX_OBJ__DESTROY,
+     .needs = Op::always,
+     .attributes = kDestroyObject,
+     .handler = Destroyed},
+    {.id = MethodId::DEVX_OBJ__MODIFY,
+     .needs = Op::always,
+     .attributes = kModifyObject,
+     .handler = ModifyObject},
+    {.id = MethodId::DEVX_OBJ__QUERY,
+     .needs = Op::always,
+     .attributes = kQueryObject,
+     .handler = QueryObject},
     {.id = MethodId::DEVX_OBJ__ASYNC_QUERY,
      .needs = Op::always,
      .attributes = kQueryObjectAsync,
      .handler = QueryObjectAsync},
-    {.id = MethodId::DEVX_UMEM__REG, .needs = Op::always, .attributes = kRegisterMemory, .handler = RegisterMemory},
-    {.id = MethodId::DEVX_UMEM__DEREG, .needs = Op::always, .attributes = kDeregisterMemory, .handler = Destroyed},
+    {.id = MethodId::DEVX_UMEM__REG,
+     .needs = Op::always,
+     .attributes = kRegisterMemory,
+     .handler = RegisterMemory},
+    {.id = MethodId::DEVX_UMEM__DEREG,
+     .needs = Op::always,
+     .attributes = kDeregisterMemory,
+     .handler = Destroyed},
     {.id = MethodId::DEVX_ASYNC_CMD_FD__ALLOC,
      .needs = Op::always,
      .attributes = kAllocCommandFd,

@@ -22,7 +22,7 @@ using attr::kOptional;
 
 constexpr uint64_t kPage = 4096, kGranule = 64;  // MLX5_MEMIC_BASE_SIZE
 constexpr uint32_t kBaseAlignment = 6;           // MLX5_MEMIC_BASE_ALIGN
-std::atomic<uint64_t> memory_used{0};            // of the device's, in pages; one device's worth for all
+std::atomic<uint64_t> memory_used{0};  // of the device's, in pages; one device's worth for all
 
 int MakeMemory(uint64_t size, DmState* state) {
   const int fd = sys::MemfdCreate("mlx5-device-memory", MFD_CLOEXEC);
@@ -46,18 +46,22 @@ int QueryDm(IoctlCall& call) {
   const auto& state = *static_cast<const DmState*>(dm->driver.get());
   const auto index = static_cast<uint16_t>(state.page & 0xffff);
   const uint64_t offset = 0;
-  if (const int error = call.CopyOut(VABI_C(MLX5_IB_ATTR_QUERY_DM_RESP_PAGE_INDEX), &index, sizeof(index))) {
+  if (const int error =
+          call.CopyOut(VABI_C(MLX5_IB_ATTR_QUERY_DM_RESP_PAGE_INDEX), &index, sizeof(index))) {
     return error;
   }
-  if (const int error = call.CopyOut(VABI_C(MLX5_IB_ATTR_QUERY_DM_RESP_START_OFFSET), &offset, sizeof(offset))) {
+  if (const int error =
+          call.CopyOut(VABI_C(MLX5_IB_ATTR_QUERY_DM_RESP_START_OFFSET), &offset, sizeof(offset))) {
     return error;
   }
-  return call.CopyOut(VABI_C(MLX5_IB_ATTR_QUERY_DM_RESP_LENGTH), &state.requested, sizeof(state.requested));
+  return call.CopyOut(VABI_C(MLX5_IB_ATTR_QUERY_DM_RESP_LENGTH), &state.requested,
+                      sizeof(state.requested));
 }
 
 int MapOperation(IoctlCall& call) {
   uint8_t operation = 0;
-  if (const int error = call.CopyIn(VABI_C(MLX5_IB_ATTR_DM_MAP_OP_ADDR_REQ_OP), &operation, 1)) return error;
+  if (const int error = call.CopyIn(VABI_C(MLX5_IB_ATTR_DM_MAP_OP_ADDR_REQ_OP), &operation, 1))
+    return error;
   const bool has = operation < 32 && (kCaps.memic_operations >> operation & 1) != 0;
   if (!has) return call.Refuse(RuleId::mlx5_dm_operation);
   return call.Unmodelled("mlx5: DM.MAP_OP_ADDR");
@@ -69,7 +73,8 @@ constexpr AttrSpec kAlloc[] = {
     attr::Const(VABI_C(MLX5_IB_ATTR_ALLOC_DM_REQ_TYPE), kOptional),
 };
 constexpr AttrSpec kMapOperation[] = {
-    attr::Idr(VABI_C(MLX5_IB_ATTR_DM_MAP_OP_ADDR_REQ_HANDLE), ObjectType::kDm, Access::kRead, kMandatory),
+    attr::Idr(VABI_C(MLX5_IB_ATTR_DM_MAP_OP_ADDR_REQ_HANDLE), ObjectType::kDm, Access::kRead,
+              kMandatory),
     attr::In(VABI_C(MLX5_IB_ATTR_DM_MAP_OP_ADDR_REQ_OP), 1, kMandatory),
     attr::Out(VABI_C(MLX5_IB_ATTR_DM_MAP_OP_ADDR_RESP_START_OFFSET), 8, kMandatory),
     attr::Out(VABI_C(MLX5_IB_ATTR_DM_MAP_OP_ADDR_RESP_PAGE_INDEX), 2, kOptional),
@@ -82,7 +87,10 @@ constexpr AttrSpec kQuery[] = {
 };
 const MethodSpec kMethods[] = {
     {.id = MethodId::DM__ALLOC, .needs = Op::alloc_dm, .attributes = kAlloc, .handler = nullptr},
-    {.id = MethodId::DM__MAP_OP_ADDR, .needs = Op::alloc_dm, .attributes = kMapOperation, .handler = MapOperation},
+    {.id = MethodId::DM__MAP_OP_ADDR,
+     .needs = Op::alloc_dm,
+     .attributes = kMapOperation,
+     .handler = MapOperation},
     {.id = MethodId::DM__QUERY, .needs = Op::alloc_dm, .attributes = kQuery, .handler = QueryDm},
 };
 
@@ -103,7 +111,8 @@ int Mlx5Driver::AllocDm(Call& call, Dm& dm, uint32_t log_alignment) {
   const World& world = call.world;
   uint64_t type = static_cast<uint64_t>(world.Flag(VABI_C(MLX5_IB_UAPI_DM_TYPE_MEMIC)));
   if (ioctl.Has(VABI_C(MLX5_IB_ATTR_ALLOC_DM_REQ_TYPE))) {
-    if (const int error = ioctl.GetConst(VABI_C(MLX5_IB_ATTR_ALLOC_DM_REQ_TYPE), &type)) return error;
+    if (const int error = ioctl.GetConst(VABI_C(MLX5_IB_ATTR_ALLOC_DM_REQ_TYPE), &type))
+      return error;
   }
   if (type != static_cast<uint64_t>(world.Flag(VABI_C(MLX5_IB_UAPI_DM_TYPE_MEMIC)))) {
     bool known = false;
@@ -120,14 +129,16 @@ int Mlx5Driver::AllocDm(Call& call, Dm& dm, uint32_t log_alignment) {
     return call.Refuse(RuleId::mlx5_alloc_dm_type);
   }
   const uint64_t size = (dm.length + kGranule - 1) / kGranule * kGranule;
-  if (call.Violates(RuleId::mlx5_alloc_dm_length, size == 0)) return call.Refuse(RuleId::mlx5_alloc_dm_length);
+  if (call.Violates(RuleId::mlx5_alloc_dm_length, size == 0))
+    return call.Refuse(RuleId::mlx5_alloc_dm_length);
   const uint32_t alignment = log_alignment < kBaseAlignment ? 0 : log_alignment - kBaseAlignment;
   if (call.Violates(RuleId::mlx5_alloc_dm_alignment,
                     alignment > static_cast<uint32_t>(kCaps.log_max_memic_addr_alignment))) {
     return call.Refuse(RuleId::mlx5_alloc_dm_alignment);
   }
   const uint64_t pages = (size + kPage - 1) / kPage;
-  if (pages > kCaps.memic_size / kPage - memory_used.load()) return call.Refuse(RuleId::mlx5_alloc_dm_memory);
+  if (pages > kCaps.memic_size / kPage - memory_used.load())
+    return call.Refuse(RuleId::mlx5_alloc_dm_memory);
   auto state = std::make_unique<DmState>();
   if (const int error = MakeMemory(pages * kPage, state.get())) return error;
   memory_used.fetch_add(pages);
@@ -135,13 +146,14 @@ int Mlx5Driver::AllocDm(Call& call, Dm& dm, uint32_t log_alignment) {
   ContextState& context = ContextOf(call.file);
   state->context = &context;
   const auto command = static_cast<uint32_t>(world.Flag(VABI_C(MLX5_IB_MMAP_DEVICE_MEM)));
-  state->page = context.Insert(command, command,
-                               {MapEntry::Kind::kDeviceMemory, size, 0, state->memfd, 0});
+  state->page =
+      context.Insert(command, command, {MapEntry::Kind::kDeviceMemory, size, 0, state->memfd, 0});
   if (state->page == 0) return call.Refuse(RuleId::mlx5_map_entries_full);
   const auto index = static_cast<uint16_t>(state->page & 0xffff);
   const uint64_t offset = 0;
   int error = Answer(ioctl, VABI_C(MLX5_IB_ATTR_ALLOC_DM_RESP_PAGE_INDEX), &index, sizeof(index));
-  if (error == 0) error = Answer(ioctl, VABI_C(MLX5_IB_ATTR_ALLOC_DM_RESP_START_OFFSET), &offset, sizeof(offset));
+  if (error == 0)
+    error = Answer(ioctl, VABI_C(MLX5_IB_ATTR_ALLOC_DM_RESP_START_OFFSET), &offset, sizeof(offset));
   if (error != 0) {
     context.entries.erase(state->page);
     return error;

@@ -21,13 +21,14 @@ class Scanner final : public fabric::Pollable {
     return worked;
   }
 
-  std::vector<QueuePair*> queue_pairs;            // guarded by fabric::Lock(), as all here
+  std::vector<QueuePair*> queue_pairs;  // guarded by fabric::Lock(), as all here
   std::vector<CompletionQueue*> completion_queues;
   bool known = false;
 };
 
 Scanner& Get() {
-  static auto* const scanner = new Scanner();  // never destroyed: the NIC's thread may outlive destructors
+  static auto* const scanner =
+      new Scanner();  // never destroyed: the NIC's thread may outlive destructors
   return *scanner;
 }
 

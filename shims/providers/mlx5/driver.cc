@@ -8,7 +8,8 @@
 namespace vabi {
 namespace mlx5 {
 
-// mlx5_ib_dev_ops and the tables that stage_init adds by capability; the others are for the kernel alone.
+// mlx5_ib_dev_ops and the tables that stage_init adds by capability; the others are for the kernel
+// alone.
 bool Mlx5Driver::Offers(Op op) const {
   switch (op) {
     case Op::create_wq:
@@ -50,7 +51,8 @@ bool Mlx5Driver::Offers(Op op) const {
 std::span<const MethodSpec> Mlx5Driver::PrivateMethods() const {
   static const auto* const methods = [] {
     auto* all = new std::vector<MethodSpec>();
-    for (const auto part : {UarMethods(), DevxMethods(), StdMethods(), DeviceMemoryMethods(), FlowMethods()}) {
+    for (const auto part :
+         {UarMethods(), DevxMethods(), StdMethods(), DeviceMemoryMethods(), FlowMethods()}) {
       all->insert(all->end(), part.begin(), part.end());
     }
     return all;

@@ -8,7 +8,8 @@
 #include "shims/providers/mlx5/state.h"
 #include "shims/uverbs/driver.h"
 
-// mlx5_ib, from its source (drivers/infiniband/hw/mlx5). One subject a file, named as in the kernel.
+// mlx5_ib, from its source (drivers/infiniband/hw/mlx5). One subject a file, named as in the
+// kernel.
 
 namespace vabi::mlx5 {
 
@@ -48,7 +49,8 @@ class Mlx5Driver final : public DriverBase {
   void DestroyCq(Cq& cq) override;
 
   int CreateQp(Call& call, Qp& qp) override;
-  int ModifyQp(Call& call, Qp& qp, vabi::QpState next, const QpAttributes& attr, uint32_t mask) override;
+  int ModifyQp(Call& call, Qp& qp, vabi::QpState next, const QpAttributes& attr,
+               uint32_t mask) override;
   int QueryQp(Call& call, Qp& qp) override;
   int DestroyQp(Call& call, Qp& qp) override;
   int CreateSrq(Call& call, Srq& srq) override;
@@ -79,7 +81,8 @@ std::span<const MethodSpec> FlowMethods();
 
 // Helpers of several subjects (context.cc, memory.cc).
 
-// ib_umem_get of [address, address + size): EINVAL for nothing or too much, EFAULT where it is not there.
+// ib_umem_get of [address, address + size): EINVAL for nothing or too much, EFAULT where it is not
+// there.
 int PinMemory(Call& call, uint64_t address, uint64_t size, bool writable);
 // mlx5_ib_db_map_user
 int PinDoorbell(Call& call, uint64_t address);
@@ -88,11 +91,11 @@ struct RequestRules {
   size_t minimum;  // shorter: too_short
   RuleId too_short, tail;
 };
-// Fills `size` bytes at `to`: what was sent, and zeroes. A longer request must be zero behind `size` where
-// this kernel has the rule `tail`.
+// Fills `size` bytes at `to`: what was sent, and zeroes. A longer request must be zero behind
+// `size` where this kernel has the rule `tail`.
 int CopyRequest(Call& call, void* to, size_t size, const RequestRules& rules);
-// ib_respond_udata (7.2): clipped to the caller's buffer, the rest of which becomes zero. Before, the driver
-// clipped by itself (kClip) or did not look at the buffer's size at all (kWhole).
+// ib_respond_udata (7.2): clipped to the caller's buffer, the rest of which becomes zero. Before,
+// the driver clipped by itself (kClip) or did not look at the buffer's size at all (kWhole).
 // qp.c:create_rss_raw_qp_tir
 int CreateRss(Call& call, Qp& qp);
 // The call as an ioctl method sees it; null in write(), whose commands have no attributes.

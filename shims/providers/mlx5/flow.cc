@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// fs.c, counters.c, and the raw packet parts of qp.c: declared, so that what they refuse by their form they do
-// refuse; behind that they are not modelled.
+// fs.c, counters.c, and the raw packet parts of qp.c: declared, so that what they refuse by their
+// form they do refuse; behind that they are not modelled.
 #include "shims/providers/mlx5/driver.h"
 #include "shims/uverbs/attr_spec.h"
 #include "shims/uverbs/ioctl.h"
@@ -11,7 +11,8 @@ namespace {
 using attr::kMandatory;
 using attr::kOptional;
 
-constexpr uint16_t kMatchParams = 4 * 4 * 32;  // 7.3: struct mlx5_ib_match_params, MLX5_IB_DW_MATCH_PARAM words
+constexpr uint16_t kMatchParams =
+    4 * 4 * 32;  // 7.3: struct mlx5_ib_match_params, MLX5_IB_DW_MATCH_PARAM words
 
 constexpr AttrSpec Matcher(ConstId id, Access access) {
   return {.id = id,
@@ -33,8 +34,12 @@ constexpr AttrSpec DevxObject(ConstId id, AttrKind kind) {
 
 int CreateFlow(IoctlCall& call) { return call.Unmodelled("mlx5: FLOW.CREATE of its own"); }
 int CreateMatcher(IoctlCall& call) { return call.Unmodelled("mlx5: FLOW_MATCHER.CREATE"); }
-int CreateModifyHeader(IoctlCall& call) { return call.Unmodelled("mlx5: FLOW_ACTION.CREATE_MODIFY_HEADER"); }
-int CreatePacketReformat(IoctlCall& call) { return call.Unmodelled("mlx5: FLOW_ACTION.CREATE_PACKET_REFORMAT"); }
+int CreateModifyHeader(IoctlCall& call) {
+  return call.Unmodelled("mlx5: FLOW_ACTION.CREATE_MODIFY_HEADER");
+}
+int CreatePacketReformat(IoctlCall& call) {
+  return call.Unmodelled("mlx5: FLOW_ACTION.CREATE_PACKET_REFORMAT");
+}
 int Destroyed(IoctlCall&) { return 0; }
 
 // mlx5_ib_flow_type: NORMAL brings a priority, ALL_DEFAULT and MC_DEFAULT and SNIFFER nothing.
@@ -70,7 +75,8 @@ constexpr AttrSpec kCreateFlow[] = {
     attr::Flags(VABI_C(MLX5_IB_ATTR_CREATE_FLOW_FLAGS), kOptional),
 };
 constexpr AttrSpec kDestroyFlow[] = {
-    attr::Idr(VABI_C(MLX5_IB_ATTR_CREATE_FLOW_HANDLE), ObjectType::kFlow, Access::kDestroy, kMandatory),
+    attr::Idr(VABI_C(MLX5_IB_ATTR_CREATE_FLOW_HANDLE), ObjectType::kFlow, Access::kDestroy,
+              kMandatory),
 };
 constexpr AttrSpec kCreateMatcher[] = {
     Matcher(VABI_C(MLX5_IB_ATTR_FLOW_MATCHER_CREATE_HANDLE), Access::kNew),
@@ -88,12 +94,14 @@ constexpr AttrSpec kDestroyMatcher[] = {
     Matcher(VABI_C(MLX5_IB_ATTR_FLOW_MATCHER_DESTROY_HANDLE), Access::kDestroy),
 };
 constexpr AttrSpec kModifyHeader[] = {
-    attr::Idr(VABI_C(MLX5_IB_ATTR_CREATE_MODIFY_HEADER_HANDLE), ObjectType::kFlowAction, Access::kNew, kMandatory),
+    attr::Idr(VABI_C(MLX5_IB_ATTR_CREATE_MODIFY_HEADER_HANDLE), ObjectType::kFlowAction,
+              Access::kNew, kMandatory),
     attr::InMin(VABI_C(MLX5_IB_ATTR_CREATE_MODIFY_HEADER_ACTIONS_PRM), 8, kMandatory, true),
     attr::Const(VABI_C(MLX5_IB_ATTR_CREATE_MODIFY_HEADER_FT_TYPE), kMandatory),
 };
 constexpr AttrSpec kPacketReformat[] = {
-    attr::Idr(VABI_C(MLX5_IB_ATTR_CREATE_PACKET_REFORMAT_HANDLE), ObjectType::kFlowAction, Access::kNew, kMandatory),
+    attr::Idr(VABI_C(MLX5_IB_ATTR_CREATE_PACKET_REFORMAT_HANDLE), ObjectType::kFlowAction,
+              Access::kNew, kMandatory),
     attr::InMin(VABI_C(MLX5_IB_ATTR_CREATE_PACKET_REFORMAT_DATA_BUF), 1, kOptional, true),
     attr::Const(VABI_C(MLX5_IB_ATTR_CREATE_PACKET_REFORMAT_TYPE), kMandatory),
     attr::Const(VABI_C(MLX5_IB_ATTR_CREATE_PACKET_REFORMAT_FT_TYPE), kMandatory),
@@ -101,8 +109,14 @@ constexpr AttrSpec kPacketReformat[] = {
 // MLX5_IB_OBJECT_STEERING_ANCHOR and MLX5_IB_OBJECT_PP need capabilities that this NIC lacks
 // (mlx5_ib_shared_ft_allowed, pp_is_supported): the kernel does not know them here.
 const MethodSpec kMethods[] = {
-    {.id = MethodId::FLOW__MLX5_CREATE, .needs = Op::create_flow, .attributes = kCreateFlow, .handler = CreateFlow},
-    {.id = MethodId::FLOW__MLX5_DESTROY, .needs = Op::create_flow, .attributes = kDestroyFlow, .handler = Destroyed},
+    {.id = MethodId::FLOW__MLX5_CREATE,
+     .needs = Op::create_flow,
+     .attributes = kCreateFlow,
+     .handler = CreateFlow},
+    {.id = MethodId::FLOW__MLX5_DESTROY,
+     .needs = Op::create_flow,
+     .attributes = kDestroyFlow,
+     .handler = Destroyed},
     {.id = MethodId::FLOW_MATCHER__CREATE,
      .needs = Op::create_flow,
      .attributes = kCreateMatcher,
@@ -126,7 +140,8 @@ const MethodSpec kMethods[] = {
 std::span<const MethodSpec> FlowMethods() { return kMethods; }
 
 int Mlx5Driver::CreateFlow(Call& call, Flow&) { return call.Unmodelled("mlx5: flow rules"); }
-// What is counted and read comes with the flow rule that they are bound to; without one READ is refused.
+// What is counted and read comes with the flow rule that they are bound to; without one READ is
+// refused.
 int Mlx5Driver::CreateCounters(Call&, Counters&) { return 0; }
 
 }  // namespace vabi::mlx5

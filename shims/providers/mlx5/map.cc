@@ -16,11 +16,14 @@ constexpr int kPageShift = 12;
 // The offset's pages: command in bits 8 to 15, index in 0 to 7 and, extended, in 16 to 23.
 uint32_t Command(uint64_t page) { return page >> 8 & 0xff; }
 uint32_t Index(uint64_t page) { return page & 0xff; }
-uint32_t ExtendedIndex(uint64_t page) { return static_cast<uint32_t>(Index(page) | (page >> 16 & 0xff) << 8); }
+uint32_t ExtendedIndex(uint64_t page) {
+  return static_cast<uint32_t>(Index(page) | (page >> 16 & 0xff) << 8);
+}
 
 class Mapper {
  public:
-  Mapper(Call& call, Context& context, uint64_t offset, uint64_t length, int protection, MapReply* reply)
+  Mapper(Call& call, Context& context, uint64_t offset, uint64_t length, int protection,
+         MapReply* reply)
       : call_(call),
         context_(StateOf(context)),
         device_(*context.device),
@@ -44,7 +47,8 @@ class Mapper {
       reply_->kind = "UAR";
       return MapUar(false);
     }
-    if (is(VABI_C(MLX5_IB_MMAP_GET_CONTIGUOUS_PAGES))) return call_.Refuse(RuleId::mlx5_map_contiguous);
+    if (is(VABI_C(MLX5_IB_MMAP_GET_CONTIGUOUS_PAGES)))
+      return call_.Refuse(RuleId::mlx5_map_contiguous);
     if (is(VABI_C(MLX5_IB_MMAP_CORE_CLOCK))) return MapCoreClock();
     if (is(VABI_C(MLX5_IB_MMAP_CLOCK_INFO))) return MapClockInfo();
     return MapEntryOf(command);
@@ -97,7 +101,8 @@ class Mapper {
                                            call_.world.Flag(VABI_C(MLX5_IB_CLOCK_INFO_V1))))) {
       return call_.Refuse(RuleId::mlx5_map_info_index);
     }
-    const int forbidden = call_.On(RuleId::mlx5_map_info_executable) ? PROT_WRITE | PROT_EXEC : PROT_WRITE;
+    const int forbidden =
+        call_.On(RuleId::mlx5_map_info_executable) ? PROT_WRITE | PROT_EXEC : PROT_WRITE;
     if (call_.Violates(RuleId::mlx5_map_info_writable, (protection_ & forbidden) != 0)) {
       return call_.Refuse(RuleId::mlx5_map_info_writable);
     }
@@ -128,7 +133,8 @@ class Mapper {
         break;
     }
     // core/ib_core_uverbs.c:rdma_user_mmap_io and rdma_user_mmap_io_prep
-    if (call_.Violates(RuleId::mlx5_map_entry_length, length_ != ((entry.length + kPage - 1) & ~(kPage - 1)))) {
+    if (call_.Violates(RuleId::mlx5_map_entry_length,
+                       length_ != ((entry.length + kPage - 1) & ~(kPage - 1)))) {
       return call_.Refuse(RuleId::mlx5_map_entry_length);
     }
     if (entry.memfd < 0) {

@@ -25,7 +25,8 @@ int PinMemory(Call& call, uint64_t address, uint64_t size, bool writable) {
   if (call.Violates(RuleId::mlx5_pin_nothing, rounded_end == start)) {
     return call.Refuse(RuleId::mlx5_pin_nothing);
   }
-  if (!sys::UserRangeMapped(start, rounded_end - start, writable)) return call.Refuse(RuleId::mlx5_pin_fault);
+  if (!sys::UserRangeMapped(start, rounded_end - start, writable))
+    return call.Refuse(RuleId::mlx5_pin_fault);
   return 0;
 }
 
@@ -37,7 +38,8 @@ int PinDoorbell(Call& call, uint64_t address) {
 }
 
 int CopyRequest(Call& call, void* to, size_t size, const RequestRules& rules) {
-  if (call.Violates(rules.too_short, call.in.length() < rules.minimum)) return call.Refuse(rules.too_short);
+  if (call.Violates(rules.too_short, call.in.length() < rules.minimum))
+    return call.Refuse(rules.too_short);
   if (call.in.length() > size && call.On(rules.tail)) {
     const int clear = call.in.TailIsZero(size);
     if (clear < 0) return call.Refuse(RuleId::mlx5_request_fault);
@@ -48,7 +50,8 @@ int CopyRequest(Call& call, void* to, size_t size, const RequestRules& rules) {
 }
 
 IoctlCall* AsIoctl(Call& call) {
-  return call.record.front_end == trace::FrontEnd::kIoctl ? static_cast<IoctlCall*>(&call) : nullptr;
+  return call.record.front_end == trace::FrontEnd::kIoctl ? static_cast<IoctlCall*>(&call)
+                                                          : nullptr;
 }
 
 int Respond(Call& call, const void* from, size_t size, OldRespond before) {
@@ -58,7 +61,8 @@ int Respond(Call& call, const void* from, size_t size, OldRespond before) {
     return error != 0 ? call.Refuse(RuleId::mlx5_reply_fault) : 0;
   }
   if (call.out.length() == 0) return 0;
-  if (call.out.Copy(from, size) != 0 || (call.out.length() > size && call.out.ClearFrom(size) != 0)) {
+  if (call.out.Copy(from, size) != 0 ||
+      (call.out.length() > size && call.out.ClearFrom(size) != 0)) {
     return call.Refuse(RuleId::mlx5_reply_fault);
   }
   return 0;

@@ -35,18 +35,21 @@ bool Writable(uint32_t access) {
 int CheckMemory(Call& call, uint64_t start, uint64_t length, uint64_t iova, uint32_t access) {
   if ((access & kOnDemand) == 0) return PinMemory(call, start, length, Writable(access));
   // create_user_odp_mr
-  if (call.Violates(RuleId::mlx5_reg_mr_odp, !kCaps.pg)) return call.Refuse(RuleId::mlx5_reg_mr_odp);
+  if (call.Violates(RuleId::mlx5_reg_mr_odp, !kCaps.pg))
+    return call.Refuse(RuleId::mlx5_reg_mr_odp);
   if (start == 0 && length == UINT64_MAX) {
     if (call.Violates(RuleId::mlx5_reg_mr_implicit_iova, iova != 0)) {
       return call.Refuse(RuleId::mlx5_reg_mr_implicit_iova);
     }
-    if (call.Violates(RuleId::mlx5_reg_mr_implicit, call.world.Knob(KnobId::mlx5_odp_implicit) == 0)) {
+    if (call.Violates(RuleId::mlx5_reg_mr_implicit,
+                      call.world.Knob(KnobId::mlx5_odp_implicit) == 0)) {
       return call.Refuse(RuleId::mlx5_reg_mr_implicit);
     }
     return 0;
   }
   // ib_umem_odp_get: nothing is looked at before it is used.
-  if (call.Violates(RuleId::mlx5_pin_range, start + length < start)) return call.Refuse(RuleId::mlx5_pin_range);
+  if (call.Violates(RuleId::mlx5_pin_range, start + length < start))
+    return call.Refuse(RuleId::mlx5_pin_range);
   return 0;
 }
 
@@ -70,8 +73,8 @@ int Mlx5Driver::RegMr(Call& call, Mr& mr) {
   return 0;
 }
 
-int Mlx5Driver::ReregMr(Call& call, Mr& mr, uint32_t flags, uint64_t start, uint64_t length, uint64_t iova,
-                        uint32_t access, Pd* pd) {
+int Mlx5Driver::ReregMr(Call& call, Mr& mr, uint32_t flags, uint64_t start, uint64_t length,
+                        uint64_t iova, uint32_t access, Pd* pd) {
   constexpr uint32_t kTrans = 1, kPd = 2, kAccess = 4;
   if (call.Violates(RuleId::mlx5_rereg_flags, (flags & ~(kTrans | kPd | kAccess)) != 0)) {
     return call.Refuse(RuleId::mlx5_rereg_flags);
@@ -79,8 +82,8 @@ int Mlx5Driver::ReregMr(Call& call, Mr& mr, uint32_t flags, uint64_t start, uint
   const uint32_t new_access = (flags & kAccess) != 0 ? access : mr.access;
   // core/umem.c:ib_umem_check_rereg
   if (call.Violates(RuleId::mlx5_rereg_writable, (flags & kAccess) != 0 && (flags & kTrans) == 0 &&
-                                                     (mr.access & kOnDemand) == 0 && !Writable(mr.access) &&
-                                                     Writable(access))) {
+                                                     (mr.access & kOnDemand) == 0 &&
+                                                     !Writable(mr.access) && Writable(access))) {
     return call.Refuse(RuleId::mlx5_rereg_writable);
   }
   const bool implicit = mr.start == 0 && mr.length == UINT64_MAX;
@@ -99,7 +102,8 @@ int Mlx5Driver::ReregMr(Call& call, Mr& mr, uint32_t flags, uint64_t start, uint
   changed.iova = (flags & kTrans) != 0 ? iova : mr.iova;
   changed.access = new_access;
   std::lock_guard lock(fabric::Lock());
-  fabric::AddKey(mr.device->number(), mr.lkey, KeyOf(changed, StateOf((flags & kPd) != 0 ? *pd : *mr.pd).pdn));
+  fabric::AddKey(mr.device->number(), mr.lkey,
+                 KeyOf(changed, StateOf((flags & kPd) != 0 ? *pd : *mr.pd).pdn));
   return 0;
 }
 
@@ -111,7 +115,8 @@ int Mlx5Driver::DeregMr(Call&, Mr& mr) {
 
 // mlx5_ib_reg_dm_mr
 int Mlx5Driver::RegDmMr(Call& call, Mr& mr) {
-  constexpr uint32_t kAllowed = kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic | kZeroBased;
+  constexpr uint32_t kAllowed =
+      kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic | kZeroBased;
   if (call.Violates(RuleId::mlx5_reg_dm_access, (mr.access & ~kAllowed) != 0)) {
     return call.Refuse(RuleId::mlx5_reg_dm_access);
   }
@@ -125,9 +130,11 @@ int Mlx5Driver::RegDmMr(Call& call, Mr& mr) {
 }
 
 // mlx5_ib_advise_mr
-int Mlx5Driver::AdviseMr(Call& call, Pd& pd, uint32_t advice, uint32_t, std::span<const fabric::Sge> list) {
+int Mlx5Driver::AdviseMr(Call& call, Pd& pd, uint32_t advice, uint32_t,
+                         std::span<const fabric::Sge> list) {
   constexpr uint32_t kPrefetchWrite = 1;
-  const uint32_t last = call.world.Knob(KnobId::mlx5_advice_no_fault) != 0 ? kLastAdvice : kLastAdvice - 1;
+  const uint32_t last =
+      call.world.Knob(KnobId::mlx5_advice_no_fault) != 0 ? kLastAdvice : kLastAdvice - 1;
   if (call.Violates(RuleId::mlx5_advise_mr_advice, advice > last)) {
     return call.Refuse(RuleId::mlx5_advise_mr_advice);
   }
@@ -135,11 +142,13 @@ int Mlx5Driver::AdviseMr(Call& call, Pd& pd, uint32_t advice, uint32_t, std::spa
   std::lock_guard lock(fabric::Lock());
   for (const fabric::Sge& sge : list) {
     const fabric::MemoryKey* key = fabric::FindKey(call.file.device().number(), sge.lkey);
-    if (key == nullptr || (key->access & kOnDemand) == 0) return call.Refuse(RuleId::mlx5_advise_mr_key);
+    if (key == nullptr || (key->access & kOnDemand) == 0)
+      return call.Refuse(RuleId::mlx5_advise_mr_key);
     if (call.Violates(RuleId::mlx5_advise_mr_pd, key->pd != StateOf(pd).pdn)) {
       return call.Refuse(RuleId::mlx5_advise_mr_pd);
     }
-    if (call.Violates(RuleId::mlx5_advise_mr_write, advice == kPrefetchWrite && !Writable(key->access))) {
+    if (call.Violates(RuleId::mlx5_advise_mr_write,
+                      advice == kPrefetchWrite && !Writable(key->access))) {
       return call.Refuse(RuleId::mlx5_advise_mr_write);
     }
   }
@@ -153,9 +162,10 @@ int Mlx5Driver::AllocMw(Call& call, Mw& mw) {
                                 RuleId::mlx5_alloc_mw_length, RuleId::mlx5_alloc_mw_tail};
     if (const int error = CopyRequest(call, body.base(), body.length(), rules)) return error;
   }
-  if (call.Violates(RuleId::mlx5_alloc_mw_reserved, (body.Get(VABI_F(mlx5_ib_alloc_mw, comp_mask)) |
-                                                     body.Get(VABI_F(mlx5_ib_alloc_mw, reserved1)) |
-                                                     body.Get(VABI_F(mlx5_ib_alloc_mw, reserved2))) != 0)) {
+  if (call.Violates(RuleId::mlx5_alloc_mw_reserved,
+                    (body.Get(VABI_F(mlx5_ib_alloc_mw, comp_mask)) |
+                     body.Get(VABI_F(mlx5_ib_alloc_mw, reserved1)) |
+                     body.Get(VABI_F(mlx5_ib_alloc_mw, reserved2))) != 0)) {
     return call.Refuse(RuleId::mlx5_alloc_mw_reserved);
   }
   // The reply has no name in the UAPI: comp_mask, response_length.
@@ -170,7 +180,8 @@ int Mlx5Driver::AllocMw(Call& call, Mw& mw) {
   fabric::MemoryKey key = {};
   key.pd = StateOf(*mw.pd).pdn;
   key.invalidated = true;
-  key.kind = mw.mw_type == kMwType1 ? fabric::MemoryKey::Kind::kWindow1 : fabric::MemoryKey::Kind::kWindow2;
+  key.kind = mw.mw_type == kMwType1 ? fabric::MemoryKey::Kind::kWindow1
+                                    : fabric::MemoryKey::Kind::kWindow2;
   std::lock_guard lock(fabric::Lock());
   fabric::AddKey(mw.device->number(), mw.rkey, key);
   AddWindow(mw.device->number(), mw.rkey);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What ConnectX grants and refuses when queues are made and changed. Expected values: drivers/infiniband/hw/mlx5
-// of the kernel named (cq.c, qp.c, srq.c, mr.c, doorbell.c).
+// What ConnectX grants and refuses when queues are made and changed. Expected values:
+// drivers/infiniband/hw/mlx5 of the kernel named (cq.c, qp.c, srq.c, mr.c, doorbell.c).
 #include "shims/providers/mlx5/test_mlx5.h"
 
 namespace vabi::mlx5 {
@@ -39,7 +39,9 @@ class Objects : public Mlx5Test {
 TEST_F(Objects, CqIsGrantedAsAPowerOfTwo) {
   Cq cq(16);
   Bytes reply(16);
-  ASSERT_GT(Write(kCreateCq, CqRequest(cq).With(VABI_F(ib_uverbs_create_cq, cqe), 9), &reply, CqPrivate(cq).bytes()), 0);
+  ASSERT_GT(Write(kCreateCq, CqRequest(cq).With(VABI_F(ib_uverbs_create_cq, cqe), 9), &reply,
+                  CqPrivate(cq).bytes()),
+            0);
   EXPECT_EQ(15u, In(reply).U32(VABI_F(ib_uverbs_create_cq_resp, cqe)));
 }
 
@@ -53,7 +55,8 @@ TEST_F(Objects, CqRequests) {
   EXPECT_EQ("mlx5.create_cq.reserved", LastRule());
   EXPECT_EQ(EINVAL, Cq16(CqPrivate(ring_).With(CQ(flags), 8))) << "three flags are known";
   EXPECT_EQ("mlx5.create_cq.vendor_flags", LastRule());
-  EXPECT_EQ(EOPNOTSUPP, Cq16(CqPrivate(ring_).With(CQ(cqe_comp_en), 1))) << "this NIC does not compress";
+  EXPECT_EQ(EOPNOTSUPP, Cq16(CqPrivate(ring_).With(CQ(cqe_comp_en), 1)))
+      << "this NIC does not compress";
   EXPECT_EQ(EINVAL, Cq16(CqPrivate(ring_).With(CQ(buf_addr), Address(ring_.ring.base()) + 8)));
   EXPECT_EQ("mlx5.create_cq.buffer_offset", LastRule());
   EXPECT_EQ(EFAULT, Cq16(CqPrivate(ring_).With(CQ(buf_addr), 64)));
@@ -75,7 +78,8 @@ TEST_F(Objects, CqNeedsAPageWhereTheContextHasNone) {
   OpenContext(kLib4k | kLibDynamic);
   EXPECT_EQ(EINVAL, Cq16(CqPrivate(ring_)));
   EXPECT_EQ("mlx5.create_cq.no_uar", LastRule());
-  EXPECT_EQ(0, Cq16(CqPrivate(ring_).With(CQ(flags), 2)));  // MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX
+  EXPECT_EQ(0,
+            Cq16(CqPrivate(ring_).With(CQ(flags), 2)));  // MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX
 }
 
 #define QP(field) VABI_F(mlx5_ib_create_qp, field)
@@ -111,7 +115,8 @@ TEST_F(Objects, QpSizes) {
   Qp none(16, 0);
   const Struct request = QpPrivate(none).With(QP(rq_wqe_count), 16);
   Struct copy = request;
-  EXPECT_EQ(EINVAL, Errno(MakeQp(queue_, queue_, &none, copy.bytes()))) << "no receives asked for, but counted";
+  EXPECT_EQ(EINVAL, Errno(MakeQp(queue_, queue_, &none, copy.bytes())))
+      << "no receives asked for, but counted";
 }
 
 TEST_F(Objects, QpTellsItsRegister) {
@@ -125,7 +130,9 @@ TEST_F(Objects, QpTellsItsRegister) {
   ASSERT_GT(MakeCq(&queue_, CqPrivate(queue_).With(CQ(flags), 2).bytes()), 0);
   EXPECT_EQ(EINVAL, Errno(MakeQp(queue_, queue_, &qp_, QpPrivate(qp_).bytes())));
   EXPECT_EQ("mlx5.create_qp.no_register", LastRule());
-  ASSERT_GT(MakeQp(queue_, queue_, &qp_, QpPrivate(qp_).With(QP(flags), kUarPageIndex).bytes(), nullptr, &reply_), 0);
+  ASSERT_GT(MakeQp(queue_, queue_, &qp_, QpPrivate(qp_).With(QP(flags), kUarPageIndex).bytes(),
+                   nullptr, &reply_),
+            0);
   std::memcpy(&index, reply_.data(), 4);
   EXPECT_EQ(0x80000000u, index) << "MLX5_IB_INVALID_BFREG";
 }
@@ -152,7 +159,8 @@ class Linux4_16Objects : public Objects {
 };
 TEST_F(Linux4_16Objects, TakesSmallRequests) {
   EXPECT_EQ(0, Cq16(CqPrivate(ring_), 24));
-  EXPECT_EQ(0, Qp16(QpPrivate(qp_).With(QP(flags), 1u << 30))) << "flags were not checked before 4.20";
+  EXPECT_EQ(0, Qp16(QpPrivate(qp_).With(QP(flags), 1u << 30)))
+      << "flags were not checked before 4.20";
 }
 
 #define SRQ(field) VABI_F(mlx5_ib_create_srq, field)
@@ -170,7 +178,8 @@ TEST_F(Objects, SrqRequests) {
   EXPECT_EQ(EINVAL, Srq16(SrqPrivate(srq_).With(SRQ(reserved1), 1)));
   EXPECT_EQ("mlx5.create_srq.reserved", LastRule());
   EXPECT_EQ(EINVAL, Srq16(SrqPrivate(srq_).With(SRQ(buf_addr), Address(srq_.ring.base()) + 4)));
-  EXPECT_EQ(0, Srq16(SrqPrivate(srq_).With(SRQ(uidx), 0x5555))) << "basic queues have none: not looked at";
+  EXPECT_EQ(0, Srq16(SrqPrivate(srq_).With(SRQ(uidx), 0x5555)))
+      << "basic queues have none: not looked at";
   Srq large(65536);
   EXPECT_EQ(EINVAL, Errno(MakeSrq(&large, SrqPrivate(srq_).bytes()))) << "log_max_srq_sz";
 }
@@ -179,14 +188,18 @@ TEST_F(Objects, SrqRequests) {
 TEST_F(Objects, ModifyLooksAtItsPrivatePart) {
   ASSERT_EQ(0, Qp16(QpPrivate(qp_)));
   const auto init = [&](Bytes driver) {
-    // struct ib_uverbs_ex_modify_qp: the same, and rate_limit; only this command has a private part.
-    Bytes request = ModifyRequest(qp_, 0x1 | 0x10 | 0x20 | 0x8, {{MODIFY(qp_state), 1}, {MODIFY(port_num), 1}}).bytes();
+    // struct ib_uverbs_ex_modify_qp: the same, and rate_limit; only this command has a private
+    // part.
+    Bytes request =
+        ModifyRequest(qp_, 0x1 | 0x10 | 0x20 | 0x8, {{MODIFY(qp_state), 1}, {MODIFY(port_num), 1}})
+            .bytes();
     request.resize(world().Size(VABI_S(ib_uverbs_ex_modify_qp)));
     return Errno(WriteEx(26, request, nullptr, driver));
   };
   Struct own = S(VABI_S(mlx5_ib_modify_qp));
   EXPECT_EQ(0, init(own.bytes()));
-  EXPECT_EQ(EOPNOTSUPP, init(S(VABI_S(mlx5_ib_modify_qp)).With(MODIFY_DRIVER(comp_mask), 2).bytes()));
+  EXPECT_EQ(EOPNOTSUPP,
+            init(S(VABI_S(mlx5_ib_modify_qp)).With(MODIFY_DRIVER(comp_mask), 2).bytes()));
   EXPECT_EQ("mlx5.modify_qp.comp_mask", LastRule());
   EXPECT_EQ(EINVAL, init(Bytes(8)));
   EXPECT_EQ("mlx5.modify_qp.length", LastRule());
@@ -203,9 +216,15 @@ TEST_F(Objects, ModifyChecksValues) {
   const uint32_t mask = 0x1 | 0x80 | 0x100 | 0x100000 | 0x1000 | 0x20000 | 0x8000;
   EXPECT_EQ(EINVAL, Errno(Modify(qp_, mask, {{MODIFY(qp_state), 2}, {MODIFY(path_mtu), 6}})));
   EXPECT_EQ("mlx5.modify_qp.mtu", LastRule());
-  EXPECT_EQ(EINVAL, Errno(Modify(qp_, mask, {{MODIFY(qp_state), 2}, {MODIFY(path_mtu), 3}, {MODIFY(max_dest_rd_atomic), 17}})));
+  EXPECT_EQ(EINVAL,
+            Errno(Modify(
+                qp_, mask,
+                {{MODIFY(qp_state), 2}, {MODIFY(path_mtu), 3}, {MODIFY(max_dest_rd_atomic), 17}})));
   EXPECT_EQ("mlx5.modify_qp.depth", LastRule());
-  EXPECT_EQ(0, Errno(Modify(qp_, mask, {{MODIFY(qp_state), 2}, {MODIFY(path_mtu), 3}, {MODIFY(max_dest_rd_atomic), 16}})));
+  EXPECT_EQ(0,
+            Errno(Modify(
+                qp_, mask,
+                {{MODIFY(qp_state), 2}, {MODIFY(path_mtu), 3}, {MODIFY(max_dest_rd_atomic), 16}})));
 }
 
 TEST_F(Objects, Windows) {
@@ -296,14 +315,15 @@ class Ethernet : public Objects {
     if (length != 0) driver.resize(length);
     const size_t core = (world().Size(VABI_S(ib_uverbs_ex_create_qp_resp)) + 7) / 8 * 8;
     Bytes reply(core + 40);
-    const long result = WriteEx(24,
-                                S(VABI_S(ib_uverbs_ex_create_qp))
-                                    .With(VABI_F(ib_uverbs_ex_create_qp, comp_mask), 1)
-                                    .With(VABI_F(ib_uverbs_ex_create_qp, pd_handle), pd_)
-                                    .With(VABI_F(ib_uverbs_ex_create_qp, qp_type), 8)
-                                    .With(VABI_F(ib_uverbs_ex_create_qp, rwq_ind_tbl_handle), table_)
-                                    .bytes(),
-                                &reply, driver, 40);
+    const long result =
+        WriteEx(24,
+                S(VABI_S(ib_uverbs_ex_create_qp))
+                    .With(VABI_F(ib_uverbs_ex_create_qp, comp_mask), 1)
+                    .With(VABI_F(ib_uverbs_ex_create_qp, pd_handle), pd_)
+                    .With(VABI_F(ib_uverbs_ex_create_qp, qp_type), 8)
+                    .With(VABI_F(ib_uverbs_ex_create_qp, rwq_ind_tbl_handle), table_)
+                    .bytes(),
+                &reply, driver, 40);
     reply_.assign(reply.begin() + static_cast<long>(core), reply.end());
     return Errno(result);
   }
@@ -390,7 +410,8 @@ TEST_F(Ethernet, RawPacketsTellTheirParts) {
   Struct own = QpPrivate(qp_).With(QP(sq_buf_addr), Address(frames.base()));
   ASSERT_GT(MakeQp(queue_, queue_, &qp_, own.bytes(), nullptr, &reply_), 0) << LastRule();
   EXPECT_EQ(0xfu, reply_[8]) << "TIRN, TISN, RQN, SQN";
-  EXPECT_EQ(EFAULT, Errno(MakeQp(queue_, queue_, &qp_, QpPrivate(qp_).With(QP(sq_buf_addr), 64).bytes())));
+  EXPECT_EQ(EFAULT,
+            Errno(MakeQp(queue_, queue_, &qp_, QpPrivate(qp_).With(QP(sq_buf_addr), 64).bytes())));
   Qp none(0, 0);
   none.type = 8;
   EXPECT_EQ(EINVAL, Errno(MakeQp(queue_, queue_, &none, QpPrivate(none).bytes())));

@@ -36,7 +36,11 @@ bool IsPowerOfTwo(uint32_t value) { return (value & (value - 1)) == 0; }
 class Creator {
  public:
   Creator(Call& call, Qp& qp)
-      : call_(call), world_(call.world), qp_(qp), context_(ContextOf(call.file)), state_(new QueuePairState()) {}
+      : call_(call),
+        world_(call.world),
+        qp_(qp),
+        context_(ContextOf(call.file)),
+        state_(new QueuePairState()) {}
 
   int Run() {
     if (const int error = CheckType()) return error;
@@ -63,7 +67,9 @@ class Creator {
 
  private:
   bool IsRaw() const { return qp_.qp_type == kQptRawPacket; }
-  bool Flag(ConstId bit) const { return (request_.flags & static_cast<uint32_t>(world_.Flag(bit))) != 0; }
+  bool Flag(ConstId bit) const {
+    return (request_.flags & static_cast<uint32_t>(world_.Flag(bit))) != 0;
+  }
 
   // check_qp_type
   int CheckType() {
@@ -93,7 +99,8 @@ class Creator {
   int CheckDynamicType() {
     OwnedBody<128> body(world_, VABI_S(mlx5_ib_create_qp));
     if (call_.in.length() < body.length()) return call_.Refuse(RuleId::mlx5_create_qp_dc_type);
-    if (call_.in.Copy(body.base(), body.length()) != 0) return call_.Refuse(RuleId::mlx5_request_fault);
+    if (call_.in.Copy(body.base(), body.length()) != 0)
+      return call_.Refuse(RuleId::mlx5_request_fault);
     const auto dci = static_cast<uint32_t>(world_.Flag(VABI_C(MLX5_QP_FLAG_TYPE_DCI)));
     const auto dct = static_cast<uint32_t>(world_.Flag(VABI_C(MLX5_QP_FLAG_TYPE_DCT)));
     const uint32_t asked = body.U32(REQ(flags)) & (dci | dct);
@@ -122,7 +129,8 @@ class Creator {
     const size_t length = call_.in.length();
     if (world_.Knob(KnobId::mlx5_create_qp_sized) == 0) {
       // The kernel read its whole structure, whatever was sent.
-      if (length < body.length()) return call_.Unmodelled("mlx5: a CREATE_QP request shorter than the kernel reads");
+      if (length < body.length())
+        return call_.Unmodelled("mlx5: a CREATE_QP request shorter than the kernel reads");
     } else if (call_.Violates(RuleId::mlx5_create_qp_length, length < least)) {
       return call_.Refuse(RuleId::mlx5_create_qp_length);
     }
@@ -130,7 +138,8 @@ class Creator {
     if (length > last && call_.On(RuleId::mlx5_create_qp_tail) && call_.in.TailIsZero(last) != 1) {
       return call_.Refuse(RuleId::mlx5_create_qp_tail);
     }
-    if (call_.in.Copy(body.base(), body.length()) != 0) return call_.Refuse(RuleId::mlx5_request_fault);
+    if (call_.in.Copy(body.base(), body.length()) != 0)
+      return call_.Refuse(RuleId::mlx5_request_fault);
     request_.buffer = body.Get(REQ(buf_addr));
     request_.doorbell = body.Get(REQ(db_addr));
     request_.sq_blocks = body.U32(REQ(sq_wqe_count));
@@ -140,8 +149,9 @@ class Creator {
     request_.user_index = body.U32(REQ(uidx));
     request_.bfreg_index = body.U32(REQ(bfreg_index));
     request_.send_buffer = body.Get(REQ(sq_buf_addr));
-    request_.covers_index = world_.Has(REQ(uidx)) && (world_.Knob(KnobId::mlx5_create_qp_sized) != 0 ||
-                                                      world_.End(REQ(uidx)) <= length);
+    request_.covers_index =
+        world_.Has(REQ(uidx)) &&
+        (world_.Knob(KnobId::mlx5_create_qp_sized) != 0 || world_.End(REQ(uidx)) <= length);
     return 0;
   }
 
@@ -175,7 +185,8 @@ class Creator {
       if (row.accepted) accepted |= bit;
     }
     // Up to 5.7 a flag that does not fit was another error than one that is unknown.
-    if (call_.Violates(RuleId::mlx5_create_qp_vendor_flag_support, (request_.flags & known & ~accepted) != 0)) {
+    if (call_.Violates(RuleId::mlx5_create_qp_vendor_flag_support,
+                       (request_.flags & known & ~accepted) != 0)) {
       return call_.Refuse(RuleId::mlx5_create_qp_vendor_flag_support);
     }
     if (call_.Violates(RuleId::mlx5_create_qp_vendor_flags, (request_.flags & ~accepted) != 0)) {
@@ -192,7 +203,8 @@ class Creator {
     const bool wrong = request_.covers_index != version1 ||
                        (version1 && (request_.user_index == kDefaultUserIndex ||
                                      (request_.user_index & ~kUserIndexMask) != 0));
-    if (call_.Violates(RuleId::mlx5_create_qp_index, wrong)) return call_.Refuse(RuleId::mlx5_create_qp_index);
+    if (call_.Violates(RuleId::mlx5_create_qp_index, wrong))
+      return call_.Refuse(RuleId::mlx5_create_qp_index);
     return 0;
   }
 
@@ -202,9 +214,12 @@ class Creator {
     if (kCaps.block_lb_mc) rest &= ~kBlockMulticastLoopback;
     if (kCaps.cd) rest &= ~(kCrossChannel | kManagedSend | kManagedReceive);
     if (kCaps.end_pad) rest &= ~kEndPadding;
-    const bool underlay = qp_.qp_type == kQptUd && qp_.device->image().link == LinkLayer::kInfiniband;
-    if (underlay && (rest & kSourceQpn) != 0) return call_.Unmodelled("mlx5: underlay queue pairs (SOURCE_QPN)");
-    if (call_.Violates(RuleId::mlx5_create_qp_flags, rest != 0)) return call_.Refuse(RuleId::mlx5_create_qp_flags);
+    const bool underlay =
+        qp_.qp_type == kQptUd && qp_.device->image().link == LinkLayer::kInfiniband;
+    if (underlay && (rest & kSourceQpn) != 0)
+      return call_.Unmodelled("mlx5: underlay queue pairs (SOURCE_QPN)");
+    if (call_.Violates(RuleId::mlx5_create_qp_flags, rest != 0))
+      return call_.Refuse(RuleId::mlx5_create_qp_flags);
     return 0;
   }
 
@@ -218,7 +233,8 @@ class Creator {
     const bool signature = Flag(VABI_C(MLX5_QP_FLAG_SIGNATURE));
     if (!has_receives) {
       qp_.cap.max_recv_wr = qp_.cap.max_recv_sge = 0;
-      if (call_.Violates(RuleId::mlx5_create_qp_rq_size, request_.rq_count != 0 || request_.rq_shift != 0)) {
+      if (call_.Violates(RuleId::mlx5_create_qp_rq_size,
+                         request_.rq_count != 0 || request_.rq_shift != 0)) {
         return call_.Refuse(RuleId::mlx5_create_qp_rq_size);
       }
       request_.rq_count = request_.rq_shift = 0;
@@ -229,20 +245,23 @@ class Creator {
         return call_.Refuse(RuleId::mlx5_create_qp_rq_signature);
       }
     }
-    if (request_.sq_blocks > 1u << kCaps.log_max_qp_sz) return call_.Refuse(RuleId::mlx5_create_qp_sq_size);
+    if (request_.sq_blocks > 1u << kCaps.log_max_qp_sz)
+      return call_.Refuse(RuleId::mlx5_create_qp_sq_size);
     return 0;
   }
 
   // _create_user_qp, the doorbell register
   int FindRegister() {
-    const bool page = Flag(VABI_C(MLX5_QP_FLAG_UAR_PAGE_INDEX)), bfreg = Flag(VABI_C(MLX5_QP_FLAG_BFREG_INDEX));
+    const bool page = Flag(VABI_C(MLX5_QP_FLAG_UAR_PAGE_INDEX)),
+               bfreg = Flag(VABI_C(MLX5_QP_FLAG_BFREG_INDEX));
     state_->bfreg = kInvalidBfreg;
     if (call_.Violates(RuleId::mlx5_create_qp_two_registers, page && bfreg)) {
       return call_.Refuse(RuleId::mlx5_create_qp_two_registers);
     }
     if (page) return 0;
     if (bfreg) {
-      if (!ValidDynamicBfreg(context_, request_.bfreg_index)) return call_.Refuse(RuleId::mlx5_create_qp_bfreg);
+      if (!ValidDynamicBfreg(context_, request_.bfreg_index))
+        return call_.Refuse(RuleId::mlx5_create_qp_bfreg);
       return 0;
     }
     if (call_.Violates(RuleId::mlx5_create_qp_no_register, context_.dyn_uar)) {
@@ -282,7 +301,8 @@ class Creator {
     }
     if (sq_bytes == 0) return 0;
     if (const int error = PinMemory(call_, request_.send_buffer, sq_bytes, false)) return error;
-    if (call_.Violates(RuleId::mlx5_create_qp_buffer_offset, request_.send_buffer % kQuantum != 0)) {
+    if (call_.Violates(RuleId::mlx5_create_qp_buffer_offset,
+                       request_.send_buffer % kQuantum != 0)) {
       return call_.Refuse(RuleId::mlx5_create_qp_buffer_offset);
     }
     return 0;
@@ -315,16 +335,19 @@ class Creator {
     if (const int error = PinBuffers()) return error;
     // What the firmware would say to these, nobody has told.
     if (!IsPowerOfTwo(request_.rq_count) ||
-        (request_.rq_count != 0 && (request_.rq_shift < 4 || (1 << request_.rq_shift) > kCaps.max_wqe_sz_rq))) {
+        (request_.rq_count != 0 &&
+         (request_.rq_shift < 4 || (1 << request_.rq_shift) > kCaps.max_wqe_sz_rq))) {
       return call_.Unmodelled("mlx5: receive queue sizes that the firmware refuses");
     }
     OwnedBody<128> reply(world_, VABI_S(mlx5_ib_create_qp_resp));
-    const uint32_t bfreg = state_->bfreg == kInvalidBfreg ? kInvalidBfreg : GrossBfreg(state_->bfreg);
+    const uint32_t bfreg =
+        state_->bfreg == kInvalidBfreg ? kInvalidBfreg : GrossBfreg(state_->bfreg);
     reply.Set(RESP(bfreg_index), bfreg);
     reply.Set(RESP(uuar_index), bfreg);
     TellParts(reply);
-    const OldRespond how =
-        world_.Knob(KnobId::mlx5_create_qp_reply_clipped) != 0 ? OldRespond::kClip : OldRespond::kWhole;
+    const OldRespond how = world_.Knob(KnobId::mlx5_create_qp_reply_clipped) != 0
+                               ? OldRespond::kClip
+                               : OldRespond::kWhole;
     if (const int error = Respond(call_, reply.base(), reply.length(), how)) return error;
 
     QueuePair::Parts parts;
@@ -341,7 +364,8 @@ class Creator {
     state_->rq_count = request_.rq_count;
     state_->rq_shift = request_.rq_shift;
     if (request_.rq_count != 0) {
-      state_->rq_sges = (1u << request_.rq_shift) / kSegment - (Flag(VABI_C(MLX5_QP_FLAG_SIGNATURE)) ? 1 : 0);
+      state_->rq_sges =
+          (1u << request_.rq_shift) / kSegment - (Flag(VABI_C(MLX5_QP_FLAG_SIGNATURE)) ? 1 : 0);
     }
     Finish(parts, StateOf(*qp_.pd).pdn);
     return 0;
@@ -417,7 +441,8 @@ int Mlx5Driver::DestroyQp(Call&, Qp& qp) {
     return 0;
   }
   fabric::RemoveEndpoint(state.pair.get());
-  if (state.bfreg != kInvalidBfreg && state.context != nullptr) FreeBfreg(*state.context, state.bfreg);
+  if (state.bfreg != kInvalidBfreg && state.context != nullptr)
+    FreeBfreg(*state.context, state.bfreg);
   qp.endpoint = nullptr;
   qp.driver.reset();
   return 0;

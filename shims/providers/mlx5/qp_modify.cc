@@ -22,7 +22,8 @@ using fabric::EndpointState;
 // Each as its transition leads (optab); RTS to SQD is for the NIC alone.
 bool TransitionExists(const World& world, vabi::QpState from, vabi::QpState to) {
   using S = vabi::QpState;
-  if (to == S::kReset || to == S::kErr) return from != S::kReset || to == S::kReset || to == S::kErr;
+  if (to == S::kReset || to == S::kErr)
+    return from != S::kReset || to == S::kReset || to == S::kErr;
   switch (from) {
     case S::kReset:
       return to == S::kInit;
@@ -60,7 +61,13 @@ constexpr uint8_t kMtu256 = 1, kMtu4096 = 5;
 class Modifier {
  public:
   Modifier(Call& call, Qp& qp, vabi::QpState next, const QpAttributes& attr, uint32_t mask)
-      : call_(call), world_(call.world), qp_(qp), state_(StateOf(qp)), next_(next), attr_(attr), mask_(mask) {}
+      : call_(call),
+        world_(call.world),
+        qp_(qp),
+        state_(StateOf(qp)),
+        next_(next),
+        attr_(attr),
+        mask_(mask) {}
 
   int Run() {
     if (call_.Violates(RuleId::mlx5_modify_qp_mask,
@@ -77,8 +84,10 @@ class Modifier {
     if (const int error = CheckDepths()) return error;
     if (from == next_ && from == vabi::QpState::kReset) return 0;
     if (const int error = CheckPath()) return error;
-    if (!TransitionExists(world_, from, next_)) return call_.Refuse(RuleId::mlx5_modify_qp_transition);
-    if (call_.Violates(RuleId::mlx5_modify_qp_rate_limit, (mask_ & kQpRateLimit) != 0 && !kCaps.qos)) {
+    if (!TransitionExists(world_, from, next_))
+      return call_.Refuse(RuleId::mlx5_modify_qp_transition);
+    if (call_.Violates(RuleId::mlx5_modify_qp_rate_limit,
+                       (mask_ & kQpRateLimit) != 0 && !kCaps.qos)) {
       return call_.Refuse(RuleId::mlx5_modify_qp_rate_limit);
     }
     {
@@ -92,7 +101,8 @@ class Modifier {
 
  private:
   const PortImage& Port() const {
-    const uint32_t port = attr_.port_num != 0 && qp_.device->ValidPort(attr_.port_num) ? attr_.port_num : 1;
+    const uint32_t port =
+        attr_.port_num != 0 && qp_.device->ValidPort(attr_.port_num) ? attr_.port_num : 1;
     return qp_.device->port(port);
   }
 
@@ -100,7 +110,8 @@ class Modifier {
     const bool looks = world_.Knob(KnobId::mlx5_modify_qp_request) != 0;
     if (!looks || call_.in.length() == 0) return 0;
     OwnedBody<64> body(world_, VABI_S(mlx5_ib_modify_qp));
-    const size_t least = world_.Has(REQ(ece_options)) ? world_.End(REQ(ece_options)) : world_.End(REQ(reserved));
+    const size_t least =
+        world_.Has(REQ(ece_options)) ? world_.End(REQ(ece_options)) : world_.End(REQ(reserved));
     const RequestRules rules = {least, RuleId::mlx5_modify_qp_length, RuleId::mlx5_modify_qp_tail};
     if (const int error = CopyRequest(call_, body.base(), body.length(), rules)) return error;
     const auto out_of_order = static_cast<uint64_t>(world_.Flag(VABI_C(MLX5_IB_MODIFY_QP_OOO_DP)));
@@ -124,8 +135,10 @@ class Modifier {
   int CheckDepths() {
     const bool wrong =
         ((mask_ & kQpMaxRdAtomic) != 0 && attr_.max_rd_atomic > 1 << kCaps.log_max_ra_res_qp) ||
-        ((mask_ & kQpMaxDestRdAtomic) != 0 && attr_.max_dest_rd_atomic > 1 << kCaps.log_max_ra_req_qp);
-    if (call_.Violates(RuleId::mlx5_modify_qp_depth, wrong)) return call_.Refuse(RuleId::mlx5_modify_qp_depth);
+        ((mask_ & kQpMaxDestRdAtomic) != 0 &&
+         attr_.max_dest_rd_atomic > 1 << kCaps.log_max_ra_req_qp);
+    if (call_.Violates(RuleId::mlx5_modify_qp_depth, wrong))
+      return call_.Refuse(RuleId::mlx5_modify_qp_depth);
     return 0;
   }
 
@@ -154,7 +167,8 @@ class Modifier {
                        qp_.device->image().link == LinkLayer::kEthernet && !address.is_global)) {
       return call_.Refuse(RuleId::mlx5_modify_qp_grh);
     }
-    if (call_.Violates(RuleId::mlx5_modify_qp_static_rate, !ValidRate(world_, address.static_rate))) {
+    if (call_.Violates(RuleId::mlx5_modify_qp_static_rate,
+                       !ValidRate(world_, address.static_rate))) {
       return call_.Refuse(RuleId::mlx5_modify_qp_static_rate);
     }
     return 0;
@@ -168,7 +182,8 @@ class Modifier {
   }
 
   uint8_t Depth(uint8_t depth) const {
-    return world_.Knob(KnobId::mlx5_depth_rounds_up) != 0 ? RoundUpDepth(depth) : RoundDownDepth(depth);
+    return world_.Knob(KnobId::mlx5_depth_rounds_up) != 0 ? RoundUpDepth(depth)
+                                                          : RoundDownDepth(depth);
   }
 
   void ApplyAccess(fabric::Endpoint& pair) {
@@ -178,7 +193,8 @@ class Modifier {
     // set_qpc_atomic_flags
     uint32_t access = state_.atomic_access;
     if (state_.resp_depth == 0) access &= fabric::kAccessRemoteWrite;
-    pair.access = access & (fabric::kAccessRemoteWrite | fabric::kAccessRemoteRead | fabric::kAccessRemoteAtomic);
+    pair.access = access & (fabric::kAccessRemoteWrite | fabric::kAccessRemoteRead |
+                            fabric::kAccessRemoteAtomic);
   }
 
   void ApplyAddress(fabric::Endpoint& pair) {
@@ -213,7 +229,8 @@ class Modifier {
     if ((mask_ & kQpMaxDestRdAtomic) != 0) {
       pair.max_dest_rd_atomic = attr_.max_dest_rd_atomic == 0 ? 1 : Depth(attr_.max_dest_rd_atomic);
     }
-    const bool reliable = qp_.qp_type == kQptRc || qp_.qp_type == kQptXrcIni || qp_.qp_type == kQptXrcTgt;
+    const bool reliable =
+        qp_.qp_type == kQptRc || qp_.qp_type == kQptXrcIni || qp_.qp_type == kQptXrcTgt;
     pair.checks_psn = reliable;
     if ((mask_ & kQpSqPsn) != 0) pair.sq_psn = attr_.sq_psn;
     if ((mask_ & kQpRqPsn) != 0) pair.rq_psn = attr_.rq_psn;
@@ -247,7 +264,8 @@ class Modifier {
 
 }  // namespace
 
-int Mlx5Driver::ModifyQp(Call& call, Qp& qp, vabi::QpState next, const QpAttributes& attr, uint32_t mask) {
+int Mlx5Driver::ModifyQp(Call& call, Qp& qp, vabi::QpState next, const QpAttributes& attr,
+                         uint32_t mask) {
   return Modifier(call, qp, next, attr, mask).Run();
 }
 
@@ -273,10 +291,12 @@ int Mlx5Driver::QueryQp(Call& call, Qp& qp) {
 
 // main.c: mlx5_ib_mcg_attach, mlx5_ib_mcg_detach
 int Mlx5Driver::AttachMcast(Call& call, Qp& qp, const uint8_t* gid, uint16_t, bool attach) {
-  if (qp.qp_type == kQptRawPacket) return call.Unmodelled("mlx5: multicast of raw packet queue pairs");
+  if (qp.qp_type == kQptRawPacket)
+    return call.Unmodelled("mlx5: multicast of raw packet queue pairs");
   std::lock_guard lock(fabric::Lock());
   QueuePair* pair = StateOf(qp).pair.get();
-  const int error = attach ? fabric::AttachMulticast(pair, gid) : fabric::DetachMulticast(pair, gid);
+  const int error =
+      attach ? fabric::AttachMulticast(pair, gid) : fabric::DetachMulticast(pair, gid);
   return error != 0 ? call.Refuse(RuleId::mlx5_detach_mcast_none) : 0;
 }
 

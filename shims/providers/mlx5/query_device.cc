@@ -14,12 +14,14 @@ namespace {
 // enum ib_device_cap_flags
 constexpr uint64_t kBadPkeyCounter = 1 << 1, kBadQkeyCounter = 1 << 2, kAutoPathMig = 1 << 4,
                    kChangePhyPort = 1 << 5, kPortActiveEvent = 1 << 10, kSysImageGuid = 1 << 11,
-                   kRcRnrNakGen = 1 << 12, kMemWindow = 1 << 17, kXrc = 1 << 20, kMemMgtExtensions = 1 << 21,
-                   kBlockMulticastLoopback = 1 << 22, kMemWindowType2b = 1 << 24,
-                   kManagedFlowSteering = 1 << 29, kOnDemandPaging = 1ULL << 31, kSgGaps = 1ULL << 32;
+                   kRcRnrNakGen = 1 << 12, kMemWindow = 1 << 17, kXrc = 1 << 20,
+                   kMemMgtExtensions = 1 << 21, kBlockMulticastLoopback = 1 << 22,
+                   kMemWindowType2b = 1 << 24, kManagedFlowSteering = 1 << 29,
+                   kOnDemandPaging = 1ULL << 31, kSgGaps = 1ULL << 32;
 // enum ib_odp_general_caps, ib_odp_transport_cap_bits
 constexpr uint64_t kOdpSupport = 1, kOdpImplicit = 2;
-constexpr uint32_t kOdpSend = 1, kOdpReceive = 2, kOdpWrite = 4, kOdpRead = 8, kOdpAtomic = 16, kOdpSrqReceive = 32;
+constexpr uint32_t kOdpSend = 1, kOdpReceive = 2, kOdpWrite = 4, kOdpRead = 8, kOdpAtomic = 16,
+                   kOdpSrqReceive = 32;
 
 constexpr uint32_t kControlSegment = 16, kRemoteSegment = 16, kDataSegment = 16;
 constexpr uint32_t kMostSendDescriptor = 512;
@@ -81,7 +83,8 @@ void Mlx5Driver::Describe(const Device& device, DeviceAttributes* out) const {
   out->max_qp = 1u << kCaps.log_max_qp;
   out->max_qp_wr = MaxQpWr(world);
   const uint32_t receive_sge = static_cast<uint32_t>(kCaps.max_wqe_sz_rq) / kDataSegment;
-  const uint32_t descriptor = std::min(static_cast<uint32_t>(kCaps.max_wqe_sz_sq), kMostSendDescriptor);
+  const uint32_t descriptor =
+      std::min(static_cast<uint32_t>(kCaps.max_wqe_sz_sq), kMostSendDescriptor);
   out->max_send_sge = (descriptor - kControlSegment - kRemoteSegment) / kDataSegment;
   out->max_recv_sge = receive_sge;
   out->max_sge_rd = (kMostSendDescriptor - kControlSegment - kRemoteSegment) / kDataSegment;
@@ -96,7 +99,8 @@ void Mlx5Driver::Describe(const Device& device, DeviceAttributes* out) const {
   out->max_srq_wr = (1u << kCaps.log_max_srq_sz) - 1;
   out->max_srq_sge = receive_sge - 1;
   out->local_ca_ack_delay = static_cast<uint8_t>(kCaps.local_ca_ack_delay);
-  out->max_mw = kCaps.imaicl && world.Served(DriverId::mlx5, Op::alloc_mw) ? 1u << kCaps.log_max_mkey : 0;
+  out->max_mw =
+      kCaps.imaicl && world.Served(DriverId::mlx5, Op::alloc_mw) ? 1u << kCaps.log_max_mkey : 0;
   out->atomic_cap = static_cast<uint32_t>(world.Knob(KnobId::mlx5_atomic_cap));
   out->max_mcast_grp = 1u << kCaps.log_max_mcg;
   out->max_mcast_qp_attach = static_cast<uint32_t>(kCaps.max_qp_mcg);
@@ -104,7 +108,8 @@ void Mlx5Driver::Describe(const Device& device, DeviceAttributes* out) const {
   out->max_ah = static_cast<uint32_t>(world.Knob(KnobId::mlx5_max_ah));
   out->hca_core_clock = kCaps.device_frequency_khz;
   out->timestamp_mask = 0x7fffffffffffffffULL;
-  out->odp_general_caps = kOdpSupport | (world.Knob(KnobId::mlx5_odp_implicit) != 0 ? kOdpImplicit : 0);
+  out->odp_general_caps =
+      kOdpSupport | (world.Knob(KnobId::mlx5_odp_implicit) != 0 ? kOdpImplicit : 0);
   const uint32_t srq = world.Knob(KnobId::mlx5_odp_srq) != 0 ? kOdpSrqReceive : 0;
   out->odp_rc = kOdpSend | kOdpReceive | kOdpWrite | kOdpRead | kOdpAtomic | srq;
   out->odp_ud = kOdpSend | srq;
@@ -126,7 +131,7 @@ void Mlx5Driver::Describe(const Device& device, DeviceAttributes* out) const {
 
 void Mlx5Driver::DescribePort(const Device&, uint32_t, PortAttributes* out) const {
   if (link_ == LinkLayer::kInfiniband) {
-    out->max_vl_num = 3;      // VL0 to VL3, as translate_max_vl_num puts it
+    out->max_vl_num = 3;  // VL0 to VL3, as translate_max_vl_num puts it
     out->subnet_timeout = 18;
   }
 }
@@ -145,22 +150,30 @@ int Mlx5Driver::QueryDevice(Call& call, Device& device) {
   if (call.Violates(RuleId::mlx5_query_device_reply, room != 0 && room < length)) {
     return call.Refuse(RuleId::mlx5_query_device_reply);
   }
-  if (call.in.length() != 0 && call.On(RuleId::mlx5_query_device_input) && call.in.TailIsZero(0) != 1) {
+  if (call.in.length() != 0 && call.On(RuleId::mlx5_query_device_input) &&
+      call.in.TailIsZero(0) != 1) {
     return call.Refuse(RuleId::mlx5_query_device_input);
   }
   OwnedBody<256> reply(world, VABI_S(mlx5_ib_query_device_resp));
   // Each field counts if the caller's buffer holds it whole.
-  const FieldId fields[] = {RESP(tso_caps),        RESP(rss_caps),
-                            RESP(cqe_comp_caps),   RESP(packet_pacing_caps),
-                            RESP(mlx5_ib_support_multi_pkt_send_wqes), RESP(flags),
-                            RESP(sw_parsing_caps), RESP(striding_rq_caps),
-                            RESP(tunnel_offloads_caps), RESP(dci_streams_caps),
-                            RESP(reserved),        RESP(reg_c0)};
+  const FieldId fields[] = {RESP(tso_caps),
+                            RESP(rss_caps),
+                            RESP(cqe_comp_caps),
+                            RESP(packet_pacing_caps),
+                            RESP(mlx5_ib_support_multi_pkt_send_wqes),
+                            RESP(flags),
+                            RESP(sw_parsing_caps),
+                            RESP(striding_rq_caps),
+                            RESP(tunnel_offloads_caps),
+                            RESP(dci_streams_caps),
+                            RESP(reserved),
+                            RESP(reg_c0)};
   for (const FieldId field : fields) {
     if (world.Has(field) && world.End(field) <= room) length += world.At(field).size;
   }
   if (world.Has(RESP(flags)) && world.End(RESP(flags)) <= room) {
-    reply.Set(RESP(flags), static_cast<uint64_t>(world.Flag(VABI_C(MLX5_IB_QUERY_DEV_RESP_FLAGS_SCAT2CQE_DCT))));
+    reply.Set(RESP(flags),
+              static_cast<uint64_t>(world.Flag(VABI_C(MLX5_IB_QUERY_DEV_RESP_FLAGS_SCAT2CQE_DCT))));
   }
   reply.Set(RESP(response_length), length);
   static_cast<void>(device);

@@ -63,8 +63,8 @@ std::map<std::pair<uint32_t, uint32_t>, XrcQueue>& XrcQueues() {
   static auto* const queues = new std::map<std::pair<uint32_t, uint32_t>, XrcQueue>();
   return *queues;
 }
-// The shared queue that the message on the wire names: all null if there is none. Guarded by the fabric's
-// lock, which is held while a message is delivered.
+// The shared queue that the message on the wire names: all null if there is none. Guarded by the
+// fabric's lock, which is held while a message is delivered.
 XrcQueue wire_queue = {nullptr, nullptr, 0};
 
 // Requests are large: one is used again and again.
@@ -120,7 +120,9 @@ void AddXrcQueue(uint32_t device, SharedQueue* queue, CompletionQueue* cq, uint3
   XrcQueues()[{device, queue->number()}] = {queue, cq, pd};
 }
 
-void RemoveXrcQueue(uint32_t device, SharedQueue* queue) { XrcQueues().erase({device, queue->number()}); }
+void RemoveXrcQueue(uint32_t device, SharedQueue* queue) {
+  XrcQueues().erase({device, queue->number()});
+}
 
 bool QueuePair::PopReceive(fabric::RecvRequest* out) {
   if (service == fabric::Service::kXrcTarget) {
@@ -143,7 +145,8 @@ void QueuePair::CompleteReceive(const fabric::RecvRequest& request, const Comple
   CompletionQueue* queue = xrc ? wire_queue.cq : parts_.recv_cq;
   CqeText text;
   uint8_t* cqe = text.bytes;
-  // User indices: the queue pair's, or with XRC the shared queue's; before them the shared queue's number.
+  // User indices: the queue pair's, or with XRC the shared queue's; before them the shared queue's
+  // number.
   if (xrc) {
     Store32(cqe + kCqeSrqnUidx, srq->tag());
   } else if (parts_.user_indices) {
@@ -174,7 +177,8 @@ void QueuePair::CompleteReceive(const fabric::RecvRequest& request, const Comple
   cqe[kCqePathBits] = completion.dlid_path_bits & 0x7f;
   Store16(cqe + kCqeSlid, completion.source_lid);
   Store32(cqe + kCqeFlagsRqpn, (completion.has_grh ? 1u << kCqeGrhShift : 0) |
-                                   uint32_t{completion.sl} << kCqeSlShift | (completion.source_qpn & 0xffffff));
+                                   uint32_t{completion.sl} << kCqeSlShift |
+                                   (completion.source_qpn & 0xffffff));
   Emit(queue, text);
 }
 
@@ -201,7 +205,8 @@ void QueuePair::CompleteSend(const Wqe& wqe, const Completion& completion) {
 
 void QueuePair::ReportEvent(uint32_t event) {
   Qp* qp = parts_.qp;
-  if (qp != nullptr && qp->events) qp->events->Report(qp->user_handle, event, &qp->events_reported, qp);
+  if (qp != nullptr && qp->events)
+    qp->events->Report(qp->user_handle, event, &qp->events_reported, qp);
 }
 
 void QueuePair::Report(fabric::Event event) {
@@ -263,8 +268,8 @@ void QueuePair::Bind(const Wqe&, fabric::Bind bind, bool invalidate, Completion*
   *completion = Completion();
 }
 
-// An XRC request names the shared queue that it means at the peer; that queue's protection domain is the one
-// whose keys may be used.
+// An XRC request names the shared queue that it means at the peer; that queue's protection domain
+// is the one whose keys may be used.
 void QueuePair::AimXrc(uint32_t srqn) {
   wire_queue = {nullptr, nullptr, 0};
   fabric::Endpoint* peer = fabric::Resolve(*this, address, dest_qpn);
@@ -281,8 +286,8 @@ void QueuePair::Transmit(const fabric::SendRequest& request, Completion* complet
   uint64_t length = 0;
   for (uint32_t i = 0; i < request.sge_count; ++i) length += request.sges[i].length;
   fabric::Spans spans;
-  const bool reachable =
-      fabric::MapSges(*this, request.sges, request.sge_count, 0, length, 0, &spans) == fabric::SgeFault::kNone;
+  const bool reachable = fabric::MapSges(*this, request.sges, request.sge_count, 0, length, 0,
+                                         &spans) == fabric::SgeFault::kNone;
   if (!reachable) return FailSend(Status::kLocalProtection, completion);
 }
 

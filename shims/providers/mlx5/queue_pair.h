@@ -10,8 +10,8 @@
 #include "shims/providers/mlx5/work_queue.h"
 #include "shims/uverbs/objects.h"
 
-// A queue pair as the NIC sees it: takes work requests out of the program's memory, has the fabric carry them
-// out, and writes completions. All calls with fabric::Lock() held.
+// A queue pair as the NIC sees it: takes work requests out of the program's memory, has the fabric
+// carry them out, and writes completions. All calls with fabric::Lock() held.
 
 namespace vabi::mlx5 {
 
@@ -42,11 +42,13 @@ class QueuePair final : public fabric::Endpoint {
 
   bool PopReceive(fabric::RecvRequest* out) override;
   void ReturnReceive(const fabric::RecvRequest&) override { receives_.Return(); }
-  void CompleteReceive(const fabric::RecvRequest& request, const fabric::Completion& completion) override;
+  void CompleteReceive(const fabric::RecvRequest& request,
+                       const fabric::Completion& completion) override;
   void EnterError() override;
   void Report(fabric::Event event) override;
 
-  // Looks at the doorbell records and works off what was posted; some of it. True when there was work.
+  // Looks at the doorbell records and works off what was posted; some of it. True when there was
+  // work.
   bool Progress();
   // 2RST_QP: forgets all that was posted.
   void Reset();

@@ -7,7 +7,8 @@
 #include "shims/fabric/fabric.h"
 #include "shims/uverbs/objects.h"
 
-// Receives in the program's memory: a queue pair's own ring, or a shared queue. Calls with fabric::Lock() held.
+// Receives in the program's memory: a queue pair's own ring, or a shared queue. Calls with
+// fabric::Lock() held.
 
 namespace vabi::mlx5 {
 
@@ -16,8 +17,8 @@ class ReceiveRing {
  public:
   struct Geometry {
     uint64_t buffer = 0;
-    uint32_t count = 0;  // power of two; 0: no ring
-    uint32_t shift = 0;  // log2 of an element's bytes
+    uint32_t count = 0;      // power of two; 0: no ring
+    uint32_t shift = 0;      // log2 of an element's bytes
     bool signature = false;  // each element begins with a signature segment
     uint64_t doorbell = 0;   // the 16-bit counter of posted elements
   };
@@ -48,7 +49,8 @@ class SharedQueue {
     uint64_t doorbell;
   };
 
-  // `tag`: what completions of an XRC queue carry: its user index, or before cqe_version 1 its number.
+  // `tag`: what completions of an XRC queue carry: its user index, or before cqe_version 1 its
+  // number.
   SharedQueue(uint32_t number, uint32_t tag, const Geometry& geometry, Srq* srq)
       : number_(number), tag_(tag), geometry_(geometry), srq_(srq) {}
   SharedQueue(const SharedQueue&) = delete;
@@ -68,7 +70,7 @@ class SharedQueue {
   uint32_t number_, tag_;
   Geometry geometry_;
   Srq* srq_;
-  uint16_t head_ = 0;               // index of the next element
+  uint16_t head_ = 0;  // index of the next element
   uint16_t taken_ = 0, posted_ = 0;
   uint32_t limit_ = 0;
 };

@@ -86,7 +86,9 @@ TEST_F(ReceiveQueueTest, InlineReceivesAreMalformed) {
 
 class SharedQueueTest : public ReceiveQueueTest {
  protected:
-  SharedQueue::Geometry Shared() { return {Address(memory_.base()), 4, 5, false, Address(record_.base())}; }
+  SharedQueue::Geometry Shared() {
+    return {Address(memory_.base()), 4, 5, false, Address(record_.base())};
+  }
   void Element(uint32_t slot, uint32_t next, uint32_t length) {
     Put16(memory_.At(slot * 32 + 2), next);
     Pointer(slot * 32 + 16, length, 0x700, 0x1000);

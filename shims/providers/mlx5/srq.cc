@@ -8,8 +8,8 @@
 #include "shims/providers/mlx5/driver.h"
 #include "shims/uverbs/device.h"
 #include "shims/uverbs/ioctl.h"
-#include "shims/uverbs/srq_create.h"
 #include "shims/uverbs/qp_create.h"
+#include "shims/uverbs/srq_create.h"
 #include "shims/uverbs/uverbs_file.h"
 
 namespace vabi::mlx5 {
@@ -41,7 +41,8 @@ int ReadRequest(Call& call, Request* request) {
                               RuleId::mlx5_create_srq_length, RuleId::mlx5_create_srq_tail};
   // 4.4 took a request as one of two sizes, and read on behind a short one.
   const auto reads = static_cast<size_t>(world.Knob(KnobId::mlx5_create_srq_reads));
-  if (call.in.length() < reads) return call.Unmodelled("mlx5: a CREATE_SRQ request shorter than the kernel reads");
+  if (call.in.length() < reads)
+    return call.Unmodelled("mlx5: a CREATE_SRQ request shorter than the kernel reads");
   const size_t size = reads != 0 && call.in.length() < body.length() ? reads : body.length();
   // Up to 6.18 the tail was looked at behind the reserved fields, with the same errno.
   if (const int error = CopyRequest(call, body.base(), size, rules)) return error;
@@ -62,7 +63,8 @@ int CheckUserIndex(Call& call, const Request& request) {
   const bool wrong = request.covers_index != version1 ||
                      (version1 && (request.user_index == kDefaultUserIndex ||
                                    (request.user_index & ~kUserIndexMask) != 0));
-  if (call.Violates(RuleId::mlx5_create_srq_index, wrong)) return call.Refuse(RuleId::mlx5_create_srq_index);
+  if (call.Violates(RuleId::mlx5_create_srq_index, wrong))
+    return call.Refuse(RuleId::mlx5_create_srq_index);
   return 0;
 }
 
@@ -80,7 +82,8 @@ int Mlx5Driver::CreateSrq(Call& call, Srq& srq) {
   }
   const uint32_t log_entries = Log2(srq.max_wr + 1);
   // Without the rule the driver goes on with any number, and the NIC answers.
-  if (srq.max_sge > kMaxSge) return call.Unmodelled("mlx5: an SRQ with more elements than the NIC takes");
+  if (srq.max_sge > kMaxSge)
+    return call.Unmodelled("mlx5: an SRQ with more elements than the NIC takes");
   const uint32_t element = std::max(kLeastElement, 1u << Log2(kSegment + srq.max_sge * kSegment));
   Request request = {};
   if (const int error = ReadRequest(call, &request)) return error;
@@ -96,7 +99,8 @@ int Mlx5Driver::CreateSrq(Call& call, Srq& srq) {
     return call.Unmodelled("mlx5: a doorbell record in a buffer object");
   }
   const uint32_t entries = 1u << log_entries;
-  if (const int error = PinMemory(call, request.buffer, uint64_t{entries} * element, false)) return error;
+  if (const int error = PinMemory(call, request.buffer, uint64_t{entries} * element, false))
+    return error;
   if (call.Violates(RuleId::mlx5_create_srq_buffer_offset, request.buffer % kQuantum != 0)) {
     return call.Refuse(RuleId::mlx5_create_srq_buffer_offset);
   }
@@ -113,18 +117,21 @@ int Mlx5Driver::CreateSrq(Call& call, Srq& srq) {
   const size_t size = whole || call.world.Knob(KnobId::mlx5_create_srq_reply_whole) != 0
                           ? reply.length()
                           : call.world.End(VABI_F(mlx5_ib_create_srq_resp, srqn));
-  const OldRespond how =
-      call.world.Knob(KnobId::mlx5_create_srq_reply_whole) != 0 ? OldRespond::kClip : OldRespond::kWhole;
+  const OldRespond how = call.world.Knob(KnobId::mlx5_create_srq_reply_whole) != 0
+                             ? OldRespond::kClip
+                             : OldRespond::kWhole;
   if (const int error = Respond(call, reply.base(), size, how)) return error;
   srq.srqn = number;
   srq.max_wr = entries - 1;
   state->entries = entries;
   const bool version1 = ContextOf(call.file).cqe_version != 0;
   const bool signature =
-      (request.flags & static_cast<uint32_t>(call.world.Flag(VABI_C(MLX5_SRQ_FLAG_SIGNATURE)))) != 0;
+      (request.flags & static_cast<uint32_t>(call.world.Flag(VABI_C(MLX5_SRQ_FLAG_SIGNATURE)))) !=
+      0;
   state->queue = std::make_unique<SharedQueue>(
       number, version1 && !basic ? request.user_index : number,
-      SharedQueue::Geometry{request.buffer, entries, Log2(element), signature, request.doorbell}, &srq);
+      SharedQueue::Geometry{request.buffer, entries, Log2(element), signature, request.doorbell},
+      &srq);
   if (srq.srq_type == kSrqtXrc) {
     std::lock_guard lock(fabric::Lock());
     AddXrcQueue(srq.device->number(), state->queue.get(), StateOf(*srq.cq).queue.get(),

@@ -21,7 +21,7 @@ struct MapEntry {
   enum class Kind : uint8_t { kUarWriteCombining, kUarNonCached, kVar, kDeviceMemory } kind;
   uint64_t length;  // bytes
   uint32_t page_index;
-  int memfd = -1;   // kDeviceMemory
+  int memfd = -1;  // kDeviceMemory
   int64_t memfd_offset = 0;
 };
 
@@ -33,8 +33,8 @@ struct ContextState final : DriverState {
   uint32_t low_latency = 0;
   uint32_t total_bfregs = 0, dyn_bfregs = 0;  // total: static and dynamic
   uint32_t static_pages = 0, pages = 0;
-  std::vector<uint32_t> bfreg_users;  // by number
-  std::vector<uint32_t> uars;         // by page; kInvalidUar: none yet
+  std::vector<uint32_t> bfreg_users;     // by number
+  std::vector<uint32_t> uars;            // by page; kInvalidUar: none yet
   std::map<uint32_t, MapEntry> entries;  // by command << 16 | index
 
   // rdma_user_mmap_entry_insert_range for one of the commands first…last: the offset's page, or 0.
@@ -65,7 +65,8 @@ struct QueuePairState final : DriverState {
 };
 
 struct WqState final : DriverState {
-  std::unique_ptr<QueuePair> queue;  // receives only, and no endpoint: packets need flow rules to come here
+  std::unique_ptr<QueuePair>
+      queue;  // receives only, and no endpoint: packets need flow rules to come here
 };
 
 struct MwState final : DriverState {
@@ -86,7 +87,9 @@ struct UarState final : DriverState {
   uint32_t page = 0;  // its MapEntry
 };
 
-inline ContextState& StateOf(Context& context) { return *static_cast<ContextState*>(context.driver.get()); }
+inline ContextState& StateOf(Context& context) {
+  return *static_cast<ContextState*>(context.driver.get());
+}
 inline PdState& StateOf(Pd& pd) { return *static_cast<PdState*>(pd.driver.get()); }
 inline CqState& StateOf(Cq& cq) { return *static_cast<CqState*>(cq.driver.get()); }
 inline SrqState& StateOf(Srq& srq) { return *static_cast<SrqState*>(srq.driver.get()); }
@@ -94,7 +97,9 @@ inline QueuePairState& StateOf(Qp& qp) { return *static_cast<QueuePairState*>(qp
 inline WqState& StateOf(Wq& wq) { return *static_cast<WqState*>(wq.driver.get()); }
 inline DmState& StateOf(Dm& dm) { return *static_cast<DmState*>(dm.driver.get()); }
 // True when it needs what this NIC has not.
-inline bool LacksTime(Cq* cq) { return cq != nullptr && StateOf(*cq).real_time && !kCaps.real_time_timestamps; }
+inline bool LacksTime(Cq* cq) {
+  return cq != nullptr && StateOf(*cq).real_time && !kCaps.real_time_timestamps;
+}
 // The context of an object's file.
 ContextState& ContextOf(UverbsFile& file);
 

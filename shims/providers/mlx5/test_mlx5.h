@@ -8,9 +8,9 @@
 #include "shims/fabric/nic.h"
 #include "shims/uverbs/test_uverbs.h"
 
-// One ConnectX with an open context, driven as its library drives it: commands whose private parts follow the
-// kernel's header, queues in the program's own memory. What stands in queues is written and read here by
-// offsets of rdma-core's mlx5dv.h, not by the driver's own constants.
+// One ConnectX with an open context, driven as its library drives it: commands whose private parts
+// follow the kernel's header, queues in the program's own memory. What stands in queues is written
+// and read here by offsets of rdma-core's mlx5dv.h, not by the driver's own constants.
 
 namespace vabi::mlx5 {
 
@@ -69,9 +69,9 @@ class Mlx5Test : public testing::Test {
     kCreateSrq = 32,
     kModifySrq = 33,
   };
-  static constexpr uint32_t kDevx = 1;                            // MLX5_IB_ALLOC_UCTX_DEVX
-  static constexpr uint32_t kLib4k = 1, kLibDynamic = 2;          // MLX5_LIB_CAP_*
-  static constexpr uint32_t kUarPageIndex = 1 << 10;              // MLX5_QP_FLAG_UAR_PAGE_INDEX
+  static constexpr uint32_t kDevx = 1;                    // MLX5_IB_ALLOC_UCTX_DEVX
+  static constexpr uint32_t kLib4k = 1, kLibDynamic = 2;  // MLX5_LIB_CAP_*
+  static constexpr uint32_t kUarPageIndex = 1 << 10;      // MLX5_QP_FLAG_UAR_PAGE_INDEX
 
   explicit Mlx5Test(const char* kernel = "debian-7.3.4")
       : image_(std::make_unique<WorldImage>(Pristine(kernel))),
@@ -128,7 +128,8 @@ class Mlx5Test : public testing::Test {
     return file_->Write(all.data(), all.size());
   }
   // Extended write(); bodies are filled up to 8 bytes.
-  long WriteEx(uint32_t command, Bytes request, Bytes* reply, const Bytes& driver = {}, uint16_t driver_out = 0) {
+  long WriteEx(uint32_t command, Bytes request, Bytes* reply, const Bytes& driver = {},
+               uint16_t driver_out = 0) {
     request.resize((request.size() + 7) & ~size_t{7});
     Bytes all(24);
     all.insert(all.end(), request.begin(), request.end());
@@ -137,7 +138,8 @@ class Mlx5Test : public testing::Test {
     const auto out = static_cast<uint16_t>(reply == nullptr ? 0 : (reply->size() - driver_out) / 8);
     const uint16_t core[2] = {static_cast<uint16_t>(request.size() / 8), out};
     const uint64_t address = reply == nullptr ? 0 : Address(reply->data());
-    const uint16_t own[2] = {static_cast<uint16_t>(driver.size() / 8), static_cast<uint16_t>(driver_out / 8)};
+    const uint16_t own[2] = {static_cast<uint16_t>(driver.size() / 8),
+                             static_cast<uint16_t>(driver_out / 8)};
     std::memcpy(all.data(), &number, 4);
     std::memcpy(all.data() + 4, core, 4);
     std::memcpy(all.data() + 8, &address, 8);
@@ -148,7 +150,8 @@ class Mlx5Test : public testing::Test {
   std::string LastRule() {
     std::string rule;
     std::ifstream in(trace_path_);
-    for (std::string line; std::getline(in, line);) rule = nlohmann::json::parse(line).value("rule", "");
+    for (std::string line; std::getline(in, line);)
+      rule = nlohmann::json::parse(line).value("rule", "");
     return rule;
   }
 
@@ -173,7 +176,8 @@ class Mlx5Test : public testing::Test {
     const size_t core = world_.Size(VABI_S(ib_uverbs_get_context_resp));
     Bytes all(core + reply->size(), 0xee);
     const long result = Write(kGetContext, S(VABI_S(ib_uverbs_get_context)), &all, request);
-    if (result > 0) fds_.push_back(static_cast<int>(In(all).U32(VABI_F(ib_uverbs_get_context_resp, async_fd))));
+    if (result > 0)
+      fds_.push_back(static_cast<int>(In(all).U32(VABI_F(ib_uverbs_get_context_resp, async_fd))));
     std::copy(all.begin() + static_cast<long>(core), all.end(), reply->begin());
     return result;
   }
@@ -214,7 +218,8 @@ class Mlx5Test : public testing::Test {
   }
 
   struct Cq {
-    explicit Cq(uint32_t entries, uint32_t size = 64) : count(entries), cqe_size(size), ring(entries * size) {
+    explicit Cq(uint32_t entries, uint32_t size = 64)
+        : count(entries), cqe_size(size), ring(entries * size) {
       // Libraries begin with elements that are invalid and owned by the NIC.
       for (uint32_t i = 0; i < entries; ++i) ring.base()[(i + 1) * size - 1] = 0xf1;
     }
@@ -234,7 +239,8 @@ class Mlx5Test : public testing::Test {
       return cqe;
     }
     void Arm(bool solicited_only) {
-      Put32(record.At(4), (sequence & 3) << 28 | (solicited_only ? 1u << 24 : 0) | (consumed & 0xffffff));
+      Put32(record.At(4),
+            (sequence & 3) << 28 | (solicited_only ? 1u << 24 : 0) | (consumed & 0xffffff));
     }
   };
   Struct CqRequest(const Cq& cq, int channel = -1) const {
@@ -257,11 +263,15 @@ class Mlx5Test : public testing::Test {
     std::memcpy(&cq->number, reply.data() + core, 4);
     return result;
   }
-  void MakeCq(Cq* cq, int channel = -1) { ASSERT_GT(MakeCq(cq, CqPrivate(*cq).bytes(), channel), 0) << LastRule(); }
+  void MakeCq(Cq* cq, int channel = -1) {
+    ASSERT_GT(MakeCq(cq, CqPrivate(*cq).bytes(), channel), 0) << LastRule();
+  }
 
   struct Srq {
-    explicit Srq(uint32_t entries) : count(entries), ring(entries * 32 < 4096 ? 4096 : entries * 32) {
-      for (uint32_t i = 0; i < entries; ++i) Put16(ring.At(size_t{i} * 32 + 2), (i + 1) & (entries - 1));
+    explicit Srq(uint32_t entries)
+        : count(entries), ring(entries * 32 < 4096 ? 4096 : entries * 32) {
+      for (uint32_t i = 0; i < entries; ++i)
+        Put16(ring.At(size_t{i} * 32 + 2), (i + 1) & (entries - 1));
     }
     uint32_t handle = 0, number = 0, count, posted = 0;
     Pages ring, record{4096};
@@ -327,7 +337,8 @@ class Mlx5Test : public testing::Test {
       Put32(record.base(), ++posted_receives);
     }
   };
-  Struct QpRequest(const Cq& send, const Cq& receive, const Qp& qp, const Srq* srq = nullptr) const {
+  Struct QpRequest(const Cq& send, const Cq& receive, const Qp& qp,
+                   const Srq* srq = nullptr) const {
     return S(VABI_S(ib_uverbs_create_qp))
         .With(VABI_F(ib_uverbs_create_qp, pd_handle), pd_)
         .With(VABI_F(ib_uverbs_create_qp, send_cq_handle), send.handle)
@@ -349,14 +360,15 @@ class Mlx5Test : public testing::Test {
         .With(VABI_F(mlx5_ib_create_qp, rq_wqe_shift), qp.receive_count == 0 ? 0 : 5)
         .With(VABI_F(mlx5_ib_create_qp, uidx), qp.index);
   }
-  long MakeQp(const Cq& send, const Cq& receive, Qp* qp, const Bytes& driver, const Srq* srq = nullptr,
-              Bytes* driver_reply = nullptr) {
+  long MakeQp(const Cq& send, const Cq& receive, Qp* qp, const Bytes& driver,
+              const Srq* srq = nullptr, Bytes* driver_reply = nullptr) {
     const size_t core = world_.Size(VABI_S(ib_uverbs_create_qp_resp));
     Bytes reply(core + 40);
     const long result = Write(kCreateQp, QpRequest(send, receive, *qp, srq), &reply, driver);
     qp->handle = In(reply).U32(VABI_F(ib_uverbs_create_qp_resp, qp_handle));
     qp->number = In(reply).U32(VABI_F(ib_uverbs_create_qp_resp, qpn));
-    if (driver_reply != nullptr) driver_reply->assign(reply.begin() + static_cast<long>(core), reply.end());
+    if (driver_reply != nullptr)
+      driver_reply->assign(reply.begin() + static_cast<long>(core), reply.end());
     return result;
   }
   void MakeQp(const Cq& send, const Cq& receive, Qp* qp, const Srq* srq = nullptr) {
@@ -364,7 +376,8 @@ class Mlx5Test : public testing::Test {
   }
 
 #define MODIFY(field) VABI_F(ib_uverbs_modify_qp, field)
-  Struct ModifyRequest(const Qp& qp, uint32_t mask, std::initializer_list<std::pair<FieldId, uint64_t>> fields) {
+  Struct ModifyRequest(const Qp& qp, uint32_t mask,
+                       std::initializer_list<std::pair<FieldId, uint64_t>> fields) {
     Struct request = S(VABI_S(ib_uverbs_modify_qp));
     request.Set(MODIFY(qp_handle), qp.handle);
     request.Set(MODIFY(attr_mask), mask);
@@ -376,12 +389,16 @@ class Mlx5Test : public testing::Test {
     dest.Set(VABI_F(ib_uverbs_qp_dest, port_num), 1);
     return request;
   }
-  long Modify(const Qp& qp, uint32_t mask, std::initializer_list<std::pair<FieldId, uint64_t>> fields) {
+  long Modify(const Qp& qp, uint32_t mask,
+              std::initializer_list<std::pair<FieldId, uint64_t>> fields) {
     return Write(kModifyQp, ModifyRequest(qp, mask, fields), nullptr);
   }
   long ToInit(const Qp& qp) {
     return Modify(qp, 0x1 | 0x10 | 0x20 | (qp.type == 4 ? 0x40u : 0x8u),
-                  {{MODIFY(qp_state), 1}, {MODIFY(port_num), 1}, {MODIFY(qp_access_flags), 0xf}, {MODIFY(qkey), 0x11}});
+                  {{MODIFY(qp_state), 1},
+                   {MODIFY(port_num), 1},
+                   {MODIFY(qp_access_flags), 0xf},
+                   {MODIFY(qkey), 0x11}});
   }
   long ToRtr(const Qp& qp, uint32_t dest) {
     const uint32_t connected = 0x80 | 0x100 | 0x100000 | 0x1000, reliable = 0x20000 | 0x8000;
@@ -416,7 +433,8 @@ class Mlx5Test : public testing::Test {
   static const WorldImage& Pristine(const std::string& kernel) {
     static auto* worlds = new std::map<std::string, std::unique_ptr<TestWorld>>;
     std::unique_ptr<TestWorld>& world = (*worlds)[kernel];
-    if (!world) world = std::make_unique<TestWorld>(kernel, std::initializer_list<const char*>{"mlx5"});
+    if (!world)
+      world = std::make_unique<TestWorld>(kernel, std::initializer_list<const char*>{"mlx5"});
     return world->image();
   }
 

@@ -36,17 +36,21 @@ int AllocUar(IoctlCall& call) {
   if (call.file.context() == nullptr) return call.Refuse(RuleId::mlx5_no_context);
   uint64_t type = 0;
   if (const int error = call.GetConst(VABI_C(MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE), &type)) return error;
-  const auto blue_flame = static_cast<uint64_t>(call.world.Flag(VABI_C(MLX5_IB_UAPI_UAR_ALLOC_TYPE_BF)));
-  const auto non_cached = static_cast<uint64_t>(call.world.Flag(VABI_C(MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC)));
+  const auto blue_flame =
+      static_cast<uint64_t>(call.world.Flag(VABI_C(MLX5_IB_UAPI_UAR_ALLOC_TYPE_BF)));
+  const auto non_cached =
+      static_cast<uint64_t>(call.world.Flag(VABI_C(MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC)));
   if (call.Violates(RuleId::mlx5_uar_type, type != blue_flame && type != non_cached)) {
     return call.Refuse(RuleId::mlx5_uar_type);
   }
-  if (call.Violates(RuleId::mlx5_uar_write_combining, type == blue_flame && !kCaps.write_combining)) {
+  if (call.Violates(RuleId::mlx5_uar_write_combining,
+                    type == blue_flame && !kCaps.write_combining)) {
     return call.Refuse(RuleId::mlx5_uar_write_combining);
   }
   ContextState& context = ContextOf(call.file);
-  MapEntry entry = {type == blue_flame ? MapEntry::Kind::kUarWriteCombining : MapEntry::Kind::kUarNonCached,
-                    kPage, call.file.device().NextNumber()};
+  MapEntry entry = {
+      type == blue_flame ? MapEntry::Kind::kUarWriteCombining : MapEntry::Kind::kUarNonCached,
+      kPage, call.file.device().NextNumber()};
   const uint32_t page = context.Insert(kFirstCommand, kLastCommand, entry);
   if (page == 0) return call.Refuse(RuleId::mlx5_map_entries_full);
   auto state = std::make_unique<UarState>();
@@ -57,7 +61,8 @@ int AllocUar(IoctlCall& call) {
   call.Created(VABI_C(MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE), std::move(object));
   const uint64_t offset = OffsetOf(page);
   const uint32_t length = kPage;
-  if (const int error = call.CopyOut(VABI_C(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET), &offset, sizeof(offset))) {
+  if (const int error =
+          call.CopyOut(VABI_C(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET), &offset, sizeof(offset))) {
     return error;
   }
   if (const int error = call.CopyOut(VABI_C(MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID), &entry.page_index,
@@ -78,14 +83,21 @@ constexpr AttrSpec kAllocUar[] = {
     attr::Out(VABI_C(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET), 8, kMandatory),
 };
 constexpr AttrSpec kDestroyUar[] = {
-    Private(VABI_C(MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE), VABI_C(MLX5_IB_OBJECT_UAR), Access::kDestroy),
+    Private(VABI_C(MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE), VABI_C(MLX5_IB_OBJECT_UAR),
+            Access::kDestroy),
 };
 
-// MLX5_IB_OBJECT_VAR is there only for NICs with virtio queues (var_is_supported): this one has none, so the
-// kernel does not know the object.
+// MLX5_IB_OBJECT_VAR is there only for NICs with virtio queues (var_is_supported): this one has
+// none, so the kernel does not know the object.
 const MethodSpec kMethods[] = {
-    {.id = MethodId::UAR__OBJ_ALLOC, .needs = Op::always, .attributes = kAllocUar, .handler = AllocUar},
-    {.id = MethodId::UAR__OBJ_DESTROY, .needs = Op::always, .attributes = kDestroyUar, .handler = Destroyed},
+    {.id = MethodId::UAR__OBJ_ALLOC,
+     .needs = Op::always,
+     .attributes = kAllocUar,
+     .handler = AllocUar},
+    {.id = MethodId::UAR__OBJ_DESTROY,
+     .needs = Op::always,
+     .attributes = kDestroyUar,
+     .handler = Destroyed},
 };
 
 }  // namespace

@@ -10,7 +10,8 @@ namespace {
 using Table = std::map<std::pair<uint32_t, uint32_t>, uint32_t>;
 
 Table& Get() {
-  static auto* const table = new Table();  // never destroyed: the NIC's thread may outlive destructors
+  static auto* const table =
+      new Table();  // never destroyed: the NIC's thread may outlive destructors
   return *table;
 }
 

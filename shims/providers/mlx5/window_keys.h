@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-// Memory windows by the index in their key: work requests name a window by any of its keys, of which only the
-// upper 24 bits count. With fabric::Lock() held.
+// Memory windows by the index in their key: work requests name a window by any of its keys, of
+// which only the upper 24 bits count. With fabric::Lock() held.
 
 namespace vabi::mlx5 {
 

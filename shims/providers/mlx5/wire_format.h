@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <cstring>
 
-// Formats of the NIC itself (ConnectX Programmer's Reference Manual; the same in every kernel): work queue
-// elements, completion queue elements, doorbell records. All numbers in them are big-endian.
+// Formats of the NIC itself (ConnectX Programmer's Reference Manual; the same in every kernel):
+// work queue elements, completion queue elements, doorbell records. All numbers in them are
+// big-endian.
 
 namespace vabi::mlx5 {
 
@@ -35,20 +36,24 @@ inline void Store64(uint8_t* at, uint64_t value) {
 }
 
 // Doorbell records: two words each.
-inline constexpr uint32_t kReceiveRecord = 0, kSendRecord = 4;   // queue pairs: 16-bit counters
-inline constexpr uint32_t kConsumerRecord = 0, kArmRecord = 4;   // completion queues: 24-bit index; arm
+inline constexpr uint32_t kReceiveRecord = 0, kSendRecord = 4;  // queue pairs: 16-bit counters
+inline constexpr uint32_t kConsumerRecord = 0,
+                          kArmRecord = 4;  // completion queues: 24-bit index; arm
 inline constexpr uint32_t kArmSolicited = 1u << 24;
 inline constexpr int kArmSequenceShift = 28;
 inline constexpr uint32_t kIndexMask = 0xffffff;
 // Bits that no arm command has: tells a record that was not written yet.
 inline constexpr uint32_t kArmPoison = 0xffffffff;
 
-// Send queues: basic blocks of 64 bytes; elements of 16-byte segments, the count of which is 6 bits.
+// Send queues: basic blocks of 64 bytes; elements of 16-byte segments, the count of which is 6
+// bits.
 inline constexpr uint32_t kBlock = 64, kSegment = 16, kMaxSegments = 63;
 inline constexpr int kBlockShift = 6;
 // Control segment.
-inline constexpr uint32_t kCtrlOpcode = 3, kCtrlOpmod = 0, kCtrlQpnDs = 4, kCtrlFlags = 11, kCtrlImmediate = 12;
-inline constexpr uint8_t kFlagSolicited = 1 << 1, kFlagCompletionMask = 3 << 2, kFlagCompletion = 2 << 2;
+inline constexpr uint32_t kCtrlOpcode = 3, kCtrlOpmod = 0, kCtrlQpnDs = 4, kCtrlFlags = 11,
+                          kCtrlImmediate = 12;
+inline constexpr uint8_t kFlagSolicited = 1 << 1, kFlagCompletionMask = 3 << 2,
+                         kFlagCompletion = 2 << 2;
 
 enum WqeOpcode : uint8_t {
   kOpNop = 0x00,
@@ -75,9 +80,10 @@ inline constexpr uint32_t kTerminator = 0x100;
 inline constexpr uint32_t kNextIndex = 2;
 
 // Address vector of a datagram.
-inline constexpr uint32_t kAvQkey = 0, kAvQpn = 8, kAvRateSl = 12, kAvPathBits = 13, kAvRlid = 14, kAvMac = 20,
-                          kAvTclass = 26, kAvHopLimit = 27, kAvGrh = 28, kAvGid = 32;
-inline constexpr uint32_t kAvExtended = 0x80000000;  // in the QPN word: all 48 bytes are there, not 16
+inline constexpr uint32_t kAvQkey = 0, kAvQpn = 8, kAvRateSl = 12, kAvPathBits = 13, kAvRlid = 14,
+                          kAvMac = 20, kAvTclass = 26, kAvHopLimit = 27, kAvGrh = 28, kAvGid = 32;
+inline constexpr uint32_t kAvExtended =
+    0x80000000;  // in the QPN word: all 48 bytes are there, not 16
 inline constexpr uint32_t kAvBaseSize = 16, kAvSize = 48;
 inline constexpr uint32_t kAvGrhPresent = 1u << 30;
 inline constexpr uint32_t kPrivilegedQkey = 0x80000000;  // IBTA: use the queue pair's instead
@@ -89,7 +95,8 @@ inline constexpr uint32_t kEthHeaderSize = 12, kEthHeaders = 14;
 inline constexpr uint32_t kUmrControlSize = 48, kUmrMkeySize = 64;
 inline constexpr uint8_t kUmrInline = 1 << 7;
 inline constexpr uint32_t kUmrFlags = 0, kUmrOctowords = 4;
-inline constexpr uint32_t kMkeyFree = 0, kMkeyAccess = 2, kMkeyQpnKey = 4, kMkeyStart = 16, kMkeyLength = 24;
+inline constexpr uint32_t kMkeyFree = 0, kMkeyAccess = 2, kMkeyQpnKey = 4, kMkeyStart = 16,
+                          kMkeyLength = 24;
 inline constexpr uint8_t kMkeyFreeBit = 1 << 6;
 inline constexpr uint8_t kMkeyAtomic = 1 << 6, kMkeyRemoteWrite = 1 << 5, kMkeyRemoteRead = 1 << 4,
                          kMkeyLocalWrite = 1 << 3;
@@ -97,8 +104,9 @@ inline constexpr uint8_t kMkeyAtomic = 1 << 6, kMkeyRemoteWrite = 1 << 5, kMkeyR
 // Completion queue elements; offsets in the 64 bytes (in 128-byte elements the second half).
 inline constexpr uint32_t kCqeSize = 64;
 inline constexpr uint32_t kCqePathBits = 17, kCqeSlid = 22, kCqeFlagsRqpn = 24, kCqeSrqnUidx = 32,
-                          kCqeImmediate = 36, kCqeByteCount = 44, kCqeTimestamp = 48, kCqeVendor = 54,
-                          kCqeSyndrome = 55, kCqeOpcodeQpn = 56, kCqeWqeCounter = 60, kCqeOpOwn = 63;
+                          kCqeImmediate = 36, kCqeByteCount = 44, kCqeTimestamp = 48,
+                          kCqeVendor = 54, kCqeSyndrome = 55, kCqeOpcodeQpn = 56,
+                          kCqeWqeCounter = 60, kCqeOpOwn = 63;
 inline constexpr int kCqeGrhShift = 28, kCqeSlShift = 24;
 inline constexpr uint8_t kCqeSolicited = 1 << 1;
 

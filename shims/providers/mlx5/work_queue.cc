@@ -131,7 +131,8 @@ Translation ReadUmr(const Wqe& wqe, fabric::Bind* bind) {
     return reader.left() == 0 ? Translation::kInvalidate : Translation::kUnmodelled;
   }
   const uint8_t* translation = reader.Take(kSegment);
-  if ((control[kUmrFlags] & kUmrInline) == 0 || translation == nullptr) return Translation::kUnmodelled;
+  if ((control[kUmrFlags] & kUmrInline) == 0 || translation == nullptr)
+    return Translation::kUnmodelled;
   for (const uint8_t* more = reader.at(); reader.Take(kSegment) != nullptr; more = reader.at()) {
     if (std::any_of(more, more + kSegment, [](uint8_t byte) { return byte != 0; })) {
       return Translation::kUnmodelled;  // several translations
@@ -195,7 +196,8 @@ Translation Translate(const Wqe& wqe, Service service, uint32_t qkey, fabric::Se
     *remote_srqn = Load32(xrc) & 0xffffff;
   }
   if (service == Service::kRaw && !SkipEthernet(&reader)) return Translation::kMalformed;
-  if (service == Service::kUd && !ReadAddress(&reader, qkey, request)) return Translation::kMalformed;
+  if (service == Service::kUd && !ReadAddress(&reader, qkey, request))
+    return Translation::kMalformed;
   if (row->remote) {
     const uint8_t* remote = reader.Take(kSegment);
     if (remote == nullptr) return Translation::kMalformed;

@@ -15,12 +15,12 @@ namespace vabi::mlx5 {
 // The ring of basic blocks.
 struct SendRing {
   uint64_t buffer = 0;
-  uint32_t blocks = 0;     // power of two; 0: no send queue
-  uint64_t doorbell = 0;   // the 16-bit counter of posted blocks
+  uint32_t blocks = 0;    // power of two; 0: no send queue
+  uint64_t doorbell = 0;  // the 16-bit counter of posted blocks
 };
 
-// One element, copied out of the ring: it may wrap around its end anywhere between segments, and inline data
-// between bytes; here it is in one piece.
+// One element, copied out of the ring: it may wrap around its end anywhere between segments, and
+// inline data between bytes; here it is in one piece.
 struct Wqe {
   uint16_t index = 0;     // counter of its first block
   uint32_t segments = 0;  // of 16 bytes
@@ -36,16 +36,16 @@ struct Wqe {
 bool ReadWqe(const SendRing& ring, uint16_t index, Wqe* wqe);
 
 enum class Translation : uint8_t {
-  kRequest,    // for the fabric
-  kBind,       // *bind is filled, and the key to bind stands in it
+  kRequest,  // for the fabric
+  kBind,     // *bind is filled, and the key to bind stands in it
   kInvalidate,
   kMalformed,  // the NIC refuses it: local QP operation error
   kUnmodelled,
 };
 
 // `request` is used again and again: all that matters is set. The inline data stays in `wqe`.
-Translation Translate(const Wqe& wqe, fabric::Service service, uint32_t qkey, fabric::SendRequest* request,
-                      fabric::Bind* bind, uint32_t* remote_srqn);
+Translation Translate(const Wqe& wqe, fabric::Service service, uint32_t qkey,
+                      fabric::SendRequest* request, fabric::Bind* bind, uint32_t* remote_srqn);
 
 }  // namespace vabi::mlx5
 

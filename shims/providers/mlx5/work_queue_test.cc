@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Work queue elements by rdma-core's mlx5dv.h (mlx5_wqe_ctrl_seg and friends), not by the driver's constants.
+// Work queue elements by rdma-core's mlx5dv.h (mlx5_wqe_ctrl_seg and friends), not by the driver's
+// constants.
 #include "shims/providers/mlx5/work_queue.h"
 
 #include <gtest/gtest.h>
@@ -22,13 +23,16 @@ class WorkQueueTest : public testing::Test {
     ring_.blocks = 4;
   }
   void Word(size_t at, uint32_t value) {
-    for (int i = 0; i < 4; ++i) bytes_[(at + static_cast<size_t>(i)) % sizeof(bytes_)] = static_cast<uint8_t>(value >> (24 - 8 * i));
+    for (int i = 0; i < 4; ++i)
+      bytes_[(at + static_cast<size_t>(i)) % sizeof(bytes_)] =
+          static_cast<uint8_t>(value >> (24 - 8 * i));
   }
   void Quad(size_t at, uint64_t value) {
     Word(at, static_cast<uint32_t>(value >> 32));
     Word(at + 4, static_cast<uint32_t>(value));
   }
-  void Control(size_t at, uint8_t opcode, uint32_t segments, uint8_t flags = 8, uint32_t immediate = 0) {
+  void Control(size_t at, uint8_t opcode, uint32_t segments, uint8_t flags = 8,
+               uint32_t immediate = 0) {
     Word(at, opcode);
     Word(at + 4, 0x123400 | segments);
     Word(at + 8, flags);
@@ -76,12 +80,14 @@ TEST_F(WorkQueueTest, WriteWithImmediateNamesTheRemoteSide) {
 }
 
 TEST_F(WorkQueueTest, ElementsAndInlineDataWrapAroundTheRing) {
-  // Block 3 of 4, 40 bytes inline: header at 48 … 51, 12 bytes until the end, the rest at the beginning.
+  // Block 3 of 4, 40 bytes inline: header at 48 … 51, 12 bytes until the end, the rest at the
+  // beginning.
   const size_t start = 3 * 64;
   Control(start, 0x0a, 4 + 1);
   Word(start + 16, 0x80000000 | 60);
   for (size_t i = 0; i < 60; ++i) bytes_[(start + 20 + i) % 256] = static_cast<uint8_t>(i + 1);
-  ASSERT_EQ(Translation::kRequest, Run(0xfffb)) << "counters are 16 bits; the ring takes their low end";
+  ASSERT_EQ(Translation::kRequest, Run(0xfffb))
+      << "counters are 16 bits; the ring takes their low end";
   EXPECT_EQ(2u, wqe_.blocks());
   ASSERT_EQ(60u, request_.inline_length);
   for (uint32_t i = 0; i < 60; ++i) EXPECT_EQ(i + 1, request_.inline_data[i]);

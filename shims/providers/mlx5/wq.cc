@@ -8,8 +8,8 @@
 #include "shims/providers/mlx5/capabilities.h"
 #include "shims/providers/mlx5/doorbell.h"
 #include "shims/providers/mlx5/driver.h"
-#include "shims/uverbs/device.h"
 #include "shims/uverbs/context.h"
+#include "shims/uverbs/device.h"
 #include "shims/uverbs/uverbs_file.h"
 
 namespace vabi::mlx5 {
@@ -36,8 +36,9 @@ struct Request {
 int ReadRequest(Call& call, Request* request) {
   const World& world = call.world;
   OwnedBody<64> body(world, VABI_S(mlx5_ib_create_wq));
-  const size_t least = world.Has(REQ(single_stride_log_num_of_bytes)) ? world.End(REQ(single_stride_log_num_of_bytes))
-                                                                      : body.length();
+  const size_t least = world.Has(REQ(single_stride_log_num_of_bytes))
+                           ? world.End(REQ(single_stride_log_num_of_bytes))
+                           : body.length();
   const RequestRules rules = {least, RuleId::mlx5_create_wq_length, RuleId::mlx5_create_wq_tail};
   if (const int error = CopyRequest(call, body.base(), body.length(), rules)) return error;
   const auto striding = static_cast<uint64_t>(world.Flag(VABI_C(MLX5_IB_CREATE_WQ_STRIDING_RQ)));
@@ -48,7 +49,8 @@ int ReadRequest(Call& call, Request* request) {
   if (call.Violates(RuleId::mlx5_create_wq_reserved, body.Get(REQ(reserved)) != 0)) {
     return call.Refuse(RuleId::mlx5_create_wq_reserved);
   }
-  if (call.Violates(RuleId::mlx5_create_wq_striding, (comp_mask & striding) != 0 && !kCaps.striding_rq)) {
+  if (call.Violates(RuleId::mlx5_create_wq_striding,
+                    (comp_mask & striding) != 0 && !kCaps.striding_rq)) {
     return call.Refuse(RuleId::mlx5_create_wq_striding);
   }
   request->buffer = body.Get(REQ(buf_addr));
@@ -70,12 +72,15 @@ int CheckRequest(Call& call, const Wq& wq, const Request& request) {
     return call.Refuse(RuleId::mlx5_create_wq_overflow);
   }
   if (request.buffer == 0) return call.Refuse(RuleId::mlx5_create_wq_no_buffer);
-  if (const int error = PinMemory(call, request.buffer, uint64_t{request.count} << request.shift, false)) return error;
+  if (const int error =
+          PinMemory(call, request.buffer, uint64_t{request.count} << request.shift, false))
+    return error;
   if (call.Violates(RuleId::mlx5_create_wq_buffer_offset, request.buffer % kQuantum != 0)) {
     return call.Refuse(RuleId::mlx5_create_wq_buffer_offset);
   }
   if (const int error = PinDoorbell(call, request.doorbell)) return error;
-  if (call.Violates(RuleId::mlx5_real_time, LacksTime(wq.cq))) return call.Refuse(RuleId::mlx5_real_time);
+  if (call.Violates(RuleId::mlx5_real_time, LacksTime(wq.cq)))
+    return call.Refuse(RuleId::mlx5_real_time);
   uint32_t missing = 0;
   if (!kCaps.end_pad) missing |= kEndPadding;
   if (!kCaps.vlan_cap) missing |= kCvlanStripping;
@@ -107,7 +112,8 @@ bool ReplyTooShort(const Call& call, StructId id) {
 }  // namespace
 
 int Mlx5Driver::CreateWq(Call& call, Wq& wq) {
-  if (call.Violates(RuleId::mlx5_create_wq_reply, ReplyTooShort(call, VABI_S(mlx5_ib_create_wq_resp)))) {
+  if (call.Violates(RuleId::mlx5_create_wq_reply,
+                    ReplyTooShort(call, VABI_S(mlx5_ib_create_wq_resp)))) {
     return call.Refuse(RuleId::mlx5_create_wq_reply);
   }
   if (call.Violates(RuleId::mlx5_create_wq_permission,
@@ -118,7 +124,8 @@ int Mlx5Driver::CreateWq(Call& call, Wq& wq) {
   Request request = {};
   if (const int error = ReadRequest(call, &request)) return error;
   if (const int error = CheckRequest(call, wq, request)) return error;
-  if (const int error = Answer(call, VABI_S(mlx5_ib_create_wq_resp), VABI_F(mlx5_ib_create_wq_resp, response_length))) {
+  if (const int error = Answer(call, VABI_S(mlx5_ib_create_wq_resp),
+                               VABI_F(mlx5_ib_create_wq_resp, response_length))) {
     return error;
   }
   wq.wqn = wq.device->NextQpn();
@@ -127,7 +134,8 @@ int Mlx5Driver::CreateWq(Call& call, Wq& wq) {
       (request.flags & static_cast<uint32_t>(call.world.Flag(VABI_C(MLX5_WQ_FLAG_SIGNATURE)))) != 0;
   QueuePair::Parts parts;
   // The NIC works with the logarithm.
-  parts.receive = {request.buffer, std::bit_floor(request.count), request.shift, signature, request.doorbell};
+  parts.receive = {request.buffer, std::bit_floor(request.count), request.shift, signature,
+                   request.doorbell};
   parts.recv_cq = StateOf(*wq.cq).queue.get();
   parts.user_indices = ContextOf(call.file).cqe_version != 0;
   parts.user_index = request.user_index;
@@ -143,10 +151,11 @@ int Mlx5Driver::CreateWq(Call& call, Wq& wq) {
 
 int Mlx5Driver::ModifyWq(Call& call, Wq& wq, uint32_t mask, uint32_t state, uint32_t flags) {
   OwnedBody<16> body(call.world, VABI_S(mlx5_ib_modify_wq));
-  const RequestRules rules = {body.length(), RuleId::mlx5_modify_wq_length, RuleId::mlx5_modify_wq_tail};
+  const RequestRules rules = {body.length(), RuleId::mlx5_modify_wq_length,
+                              RuleId::mlx5_modify_wq_tail};
   if (const int error = CopyRequest(call, body.base(), body.length(), rules)) return error;
-  const uint64_t reserved =
-      body.Get(VABI_F(mlx5_ib_modify_wq, comp_mask)) | body.Get(VABI_F(mlx5_ib_modify_wq, reserved));
+  const uint64_t reserved = body.Get(VABI_F(mlx5_ib_modify_wq, comp_mask)) |
+                            body.Get(VABI_F(mlx5_ib_modify_wq, reserved));
   if (call.Violates(RuleId::mlx5_modify_wq_reserved, reserved != 0)) {
     return call.Refuse(RuleId::mlx5_modify_wq_reserved);
   }
@@ -154,9 +163,11 @@ int Mlx5Driver::ModifyWq(Call& call, Wq& wq, uint32_t mask, uint32_t state, uint
                     (mask & kWqFlags) != 0 && (flags & (kCvlanStripping | kEndPadding)) != 0)) {
     return call.Refuse(RuleId::mlx5_modify_wq_flags);
   }
-  const bool normal = state == kWqReset || state == wq.state || (wq.state == kWqReset && state == kWqReady) ||
+  const bool normal = state == kWqReset || state == wq.state ||
+                      (wq.state == kWqReset && state == kWqReady) ||
                       (wq.state == kWqReady && state == kWqError);
-  if (!normal) return call.Unmodelled("mlx5: a transition of a work queue that the firmware judges");
+  if (!normal)
+    return call.Unmodelled("mlx5: a transition of a work queue that the firmware judges");
   std::lock_guard lock(fabric::Lock());
   QueuePair& queue = *StateOf(wq).queue;
   if (state == kWqReset) {
@@ -180,10 +191,12 @@ int Mlx5Driver::CreateRwqIndTable(Call& call, RwqIndTable& table) {
     if (clear < 0) return call.Refuse(RuleId::mlx5_request_fault);
     if (clear == 0) return call.Refuse(RuleId::mlx5_ind_table_input);
   }
-  if (call.Violates(RuleId::mlx5_ind_table_size, table.wqs.size() > size_t{1} << kCaps.log_max_rqt_size)) {
+  if (call.Violates(RuleId::mlx5_ind_table_size,
+                    table.wqs.size() > size_t{1} << kCaps.log_max_rqt_size)) {
     return call.Refuse(RuleId::mlx5_ind_table_size);
   }
-  if (call.Violates(RuleId::mlx5_ind_table_reply, ReplyTooShort(call, VABI_S(mlx5_ib_create_rwq_ind_tbl_resp)))) {
+  if (call.Violates(RuleId::mlx5_ind_table_reply,
+                    ReplyTooShort(call, VABI_S(mlx5_ib_create_rwq_ind_tbl_resp)))) {
     return call.Refuse(RuleId::mlx5_ind_table_reply);
   }
   table.number = table.device->NextNumber();

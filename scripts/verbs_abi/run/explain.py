@@ -5,6 +5,7 @@ import json
 import sys
 import textwrap
 
+from verbs_abi import matrix
 from verbs_abi.cells import ids, pool, worlds
 from verbs_abi.setup import build
 
@@ -27,8 +28,28 @@ def _headline(row):
     return words
 
 
-def _lines(row, sources):
+def reasons(kernel):
+    """What the kernel's file, or the nearest file it descends from, says of a rule or a method: {name: "KERNEL: why"}."""
+    found = {}
+    while kernel:
+        entry = matrix.get("kernels", kernel).data
+        for change in entry.get("changes", ()):
+            name = change.get("rule") or change.get("method")
+            if name and change.get("why"):
+                found.setdefault(name, None if change.get("served") else f"{kernel}: {change['why']}")
+        kernel = entry.get("parent")
+    return found
+
+
+def _whys(step, whys):
+    """Of a step: that its rule differs there, that its method is not served."""
+    names = [step.get("rule"), *(word.rstrip(":") for word in step["text"].split())]
+    return [whys[name] for name in names if whys.get(name)]
+
+
+def _lines(row, sources, whys):
     yield _headline(row)
+    told = set()
     for step in row.get("steps", ()):
         effect = f" → {step['effect']}" if step.get("effect") else ""
         by = step.get("by") or ""
@@ -40,9 +61,13 @@ def _lines(row, sources):
             yield " " * 17 + by
         if step.get("rule") in sources:
             yield " " * 17 + "source: " + sources[step["rule"]]
-    told = row.get("expectation")
-    if told:
-        yield f"verdict: {row['verdict']} (expected: {told['outcome']}; {told['reason']})"
+            for why in _whys(step, whys):
+                if why not in told:
+                    yield from textwrap.wrap("in " + why, 100, initial_indent=" " * 17, subsequent_indent=" " * 19)
+                told.add(why)
+    meant = row.get("expectation")
+    if meant:
+        yield f"verdict: {row['verdict']} (expected: {meant['outcome']}; {meant['reason']})"
     known = row.get("known_by")
     if isinstance(known, dict):
         yield f"known: core {known['core']}, driver {known['driver']}"
@@ -59,6 +84,6 @@ def handle(arguments):
         print()
     else:
         sources = {rule["name"]: rule["source"] for rule in worlds.rules(folder)}
-        for line in _lines(row, sources):
+        for line in _lines(row, sources, reasons(cell.kernel)):
             print(line)
     return {"unexpected": 1, "not_run": 2}.get(row["verdict"], 0)

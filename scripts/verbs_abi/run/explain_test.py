@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What explain tells of a refusal beyond the rule's source."""
+
+from verbs_abi.run import explain
+
+ROW = {"outcome": "broken", "verdict": "expected", "exec": "exec line", "steps": [
+    {"stage": "control path", "text": "ioctl SRQ.CREATE: EINVAL", "by": "kernel", "rule": "ioctl.method.unknown"},
+    {"stage": "control path", "text": "ioctl DM.ALLOC: EINVAL", "by": "kernel", "rule": "ioctl.method.unknown"},
+]}
+
+
+def _lines(kernel):
+    return [line.strip() for line in explain._lines(ROW, {"ioctl.method.unknown": "f.c:g"}, explain.reasons(kernel))]
+
+
+def test_a_kernels_own_reason_stands_below_the_rule_once():
+    lines = _lines("gvisor-rdmaproxy")
+    assert lines.count("source: f.c:g") == 2
+    assert sum(line.startswith("in gvisor-rdmaproxy: ") and "rdmaproxy" in line for line in lines) == 2
+    assert any("lookupSchema" in line for line in lines)
+
+
+def test_the_nearest_file_of_the_chain_tells():
+    whys = explain.reasons("gvisor-rdmaproxy")
+    assert whys["ioctl.method.unknown"].startswith("gvisor-rdmaproxy: ")
+    assert "gvisor" not in (explain.reasons("debian-6.12.117").get("ioctl.method.unknown") or "")
+
+
+def test_a_method_that_is_served_needs_no_reason():
+    assert explain.reasons("debian-6.12.117")["PD.DESTROY"] is None

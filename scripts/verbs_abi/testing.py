@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`verbs-abi test`: builds, runs the C++ tests (ctest), then the Python tests (pytest), and counts
-both.
+"""`verbs-abi test`: builds, runs the C++ tests (ctest), the Python tests (pytest), compares the fake
+kernel with the recorded ones (oracle check), and counts all three.
 
-The last line is "N passed, N failed, N skipped" over both; the exit status is 1 when anything
+The last line is "N passed, N failed, N skipped" over all; the exit status is 1 when anything
 failed.
 """
 
@@ -138,6 +138,14 @@ def run_pytest(junit, root=paths.ROOT, extra=()):
     return count(junit), result.returncode
 
 
+def run_oracle(folder, text=""):
+    """Compares the fake kernel with the recorded ones, a kernel a test; (Count, exit status)."""
+    from verbs_abi.oracle import gate  # needs packages that are not there before set-up is done
+
+    passed, failed = gate.run(folder, text)
+    return Count(passed, failed), 1 if failed else 0
+
+
 def _run(arguments):
     total, statuses = Count(), []
     folder = build.ensure(arguments.preset)
@@ -152,6 +160,11 @@ def _run(arguments):
             counted, status = runner()
             total.add(counted)
             statuses.append(status)
+    if arguments.preset == "release":
+        sys.stdout.flush()
+        counted, status = run_oracle(folder, arguments.filter)
+        total.add(counted)
+        statuses.append(status)
     # A runner that failed with every test passed (a collection error, say) must not look like
     # success.
     if any(statuses) and not total.failed:
@@ -166,7 +179,8 @@ def register(subparsers):
     parser = subparsers.add_parser(
         "test",
         help="build and run the whole test suite",
-        description="Builds, runs the C++ tests, then the Python tests. The last line counts both.",
+        description="Builds, runs the C++ tests, the Python tests, and compares the fake kernel "
+        "with the recorded ones. The last line counts all.",
     )
     parser.add_argument(
         "--preset",

@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Compares answers: how far the fake kernel says what the real one said, and where it does not."""
 
+import collections
 import dataclasses
 import fnmatch
 import json
+import math
 
+from verbs_abi import matrix
 from verbs_abi.oracle import store
 
-REASONS = "reasons.json"  # in the oracle's room: disagreements that are meant
+# In the oracle's room:
+REASONS = "reasons.json"  # why calls are answered otherwise, as far as that is known
+THRESHOLDS = "thresholds.json"  # {kernel: least percentage of agreement}
 STORED = "agreement.json"
+UNEXPLAINED = "unexplained"
 
 
 @dataclasses.dataclass
@@ -66,19 +72,41 @@ def counts(call):
     return not ident.startswith("setup") and ident != "end"
 
 
+def _read(room, name):
+    """A table of the oracle's room, held against matrix/schema/oracle-NAME; {} where it has none."""
+    path = room / name
+    if not path.exists():
+        return {}
+    data = matrix.read_json(path)
+    matrix.check(path, data, matrix.read_json(store.ROOM.parent / "schema" / f"oracle-{name}"))
+    return data
+
+
 class Reasons:
-    """Disagreements that are meant: [{"kernel": GLOB, "call": GLOB, "reason": TEXT}]."""
+    """Why calls are answered otherwise. Rows {"kernel": GLOB, "call": GLOB, "reason": TEXT}, with
+    "real" and "fake" globs of the answers where the call alone does not tell; the first row that
+    fits is taken."""
 
     def __init__(self, room=store.ROOM):
-        path = room / REASONS
-        self.rows = json.loads(path.read_text()) if path.exists() else []
+        self.rows = _read(room, REASONS).get("reasons", [])
 
-    def find(self, kernel, call):
+    def find(self, kernel, call, real="", fake=""):
+        said = {"kernel": kernel, "call": call, "real": real, "fake": fake}
         for row in self.rows:
-            if fnmatch.fnmatchcase(kernel, row["kernel"]) and \
-                    fnmatch.fnmatchcase(call, row["call"]):
+            if all(fnmatch.fnmatchcase(said[key], row.get(key, "*")) for key in said):
                 return row["reason"]
         return ""
+
+
+def by_reason(disagreements):
+    """[(reason or "unexplained", how many)], the most frequent first."""
+    counted = collections.Counter(item.reason or UNEXPLAINED for item in disagreements)
+    return counted.most_common()
+
+
+def thresholds(room=store.ROOM):
+    """{kernel: percent} below which a check is red."""
+    return _read(room, THRESHOLDS)
 
 
 def compare(kernel, real, fake, reasons=None):
@@ -91,24 +119,40 @@ def compare(kernel, real, fake, reasons=None):
         elif call.split(":", 1)[1] != "end" or same:
             continue
         if not same:
+            said = fake.get(call, "no answer")
             result.disagreements.append(Disagreement(
-                call, answer, fake.get(call, "no answer"),
-                reasons.find(kernel, call) if reasons else ""))
+                call, answer, said, reasons.find(kernel, call, answer, said) if reasons else ""))
     return result
 
 
-def save(agreements, date, room=store.ROOM):
-    """Keeps the figures for the reports."""
-    table = {agreement.kernel: {"rxe": {"cases": agreement.cases, "agree": agreement.agree,
-                                        "date": date}} for agreement in agreements}
-    (room / STORED).write_text(json.dumps(table, indent=1, sort_keys=True) + "\n")
+def save(agreements, date, room=store.ROOM, commit=None):
+    """Keeps the figures for the reports; kernels that were not checked keep theirs. What was
+    reached, in whole percent, is the least from now on."""
+    path = room / STORED
+    table = json.loads(path.read_text()) if path.exists() else {}
+    least = thresholds(room)
+    for one in agreements:
+        row = {"cases": one.cases, "agree": one.agree, "date": date,
+               "meant": sum(bool(item.reason) for item in one.disagreements)}
+        if commit:
+            row["commit"] = commit
+        table[one.kernel] = {"rxe": row}
+        least[one.kernel] = max(least.get(one.kernel, 0), math.floor(one.percent))
+    path.write_text(json.dumps(table, indent=1, sort_keys=True) + "\n")
+    (room / THRESHOLDS).write_text(json.dumps(least, indent=1, sort_keys=True) + "\n")
 
 
 def stored(room=store.ROOM):
-    """The kept figures, {kernel: {driver: {"cases", "agree"}}}; empty where none were kept."""
+    """The kept figures as results.json has them, {kernel: {driver: {"cases", "agree", …}}}; empty
+    where none were kept."""
     path = room / STORED
     if not path.exists():
         return {}
-    return {kernel: {driver: {"cases": row["cases"], "agree": row["agree"]}
-                     for driver, row in drivers.items()}
-            for kernel, drivers in json.loads(path.read_text()).items()}
+    result = {}
+    for kernel, drivers in json.loads(path.read_text()).items():
+        recording = store.Recording(kernel, room)
+        recorded = {"recorded": recording.about()["date"]} if recording.exists() else {}
+        for driver, row in drivers.items():
+            kept = {key: row[key] for key in ("cases", "agree", "meant", "commit") if key in row}
+            result.setdefault(kernel, {})[driver] = {**kept, **recorded, "checked": row["date"]}
+    return result

@@ -24,6 +24,7 @@ from verbs_abi.oracle import kernels
 from verbs_abi.oracle import machine
 from verbs_abi.oracle import probing
 from verbs_abi.oracle import store
+from verbs_abi.run import provenance
 
 LIMIT_SECONDS = 300
 
@@ -161,6 +162,8 @@ def show(result, details, out=print):
         for name, (same, count) in sorted(rows.items()):
             mark = "" if same == count else f"   {count - same} differ"
             out(f"  {group:10} {name:18} {same:6} / {count:<6} {100 * same / count:6.2f} %{mark}")
+    for reason, count in agreement.by_reason(result.disagreements):
+        out(f"  because    {count:6} {reason}")
     if details is None:
         for item in result.disagreements:
             _show_one(item, out)
@@ -176,7 +179,7 @@ def show(result, details, out=print):
 
 def _show_one(item, out):
     out(f"    {item.call}\n      real  {item.real}\n      fake  {item.fake}" +
-        (f"\n      meant {item.reason}" if item.reason else ""))
+        (f"\n      why   {item.reason}" if item.reason else ""))
 
 
 def grouped(disagreements):
@@ -196,24 +199,42 @@ def as_json(results):
         indent=1)
 
 
-def check(names, build, threshold=None, details=20, use_json=False, answers=None, keep=False,
-          room=store.ROOM):
-    """Checks the kernels; exit status 1 when one of them is below the threshold (percent)."""
+def compare_all(names, build, answers=None, room=store.ROOM):
+    """The Agreement of each kernel. Most of the time the probe waits for what does not come, so
+    all kernels are asked at once."""
     fake = None if answers else FakeMachine(build)
     try:
-        with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
-            results = list(pool.map(lambda name: check_kernel(name, fake, answers, room), names))
+        with concurrent.futures.ThreadPoolExecutor(max_workers=max(len(names), 1)) as pool:
+            return list(pool.map(lambda name: check_kernel(name, fake, answers, room), names))
     finally:
         if fake:
             fake.close()
+
+
+def too_low(results, threshold=None, room=store.ROOM):
+    """A line for each kernel that agrees less than the threshold: the given percentage, or what
+    thresholds.json says of the kernel."""
+    kept = agreement.thresholds(room)
+    lines = []
+    for result in results:
+        least = kept.get(result.kernel, 0) if threshold is None else threshold
+        if result.percent < least:
+            lines.append(f"{result.kernel}: {result.percent:.2f} % is below {least} %")
+    return lines
+
+
+def check(names, build, threshold=None, details=20, use_json=False, answers=None, keep=False,
+          room=store.ROOM):
+    """Checks the kernels; exit status 1 when one of them is below its threshold."""
+    results = compare_all(names, build, answers, room)
     if use_json:
         print(as_json(results))
     else:
         for result in results:
             show(result, details)
+    low = too_low(results, threshold, room)
+    for line in low:
+        print(line, file=sys.stderr)
     if keep:
-        agreement.save(results, datetime.date.today().isoformat(), room)
-    low = [result for result in results if threshold is not None and result.percent < threshold]
-    for result in low:
-        print(f"{result.kernel}: {result.percent:.2f} % is below {threshold} %", file=sys.stderr)
+        agreement.save(results, datetime.date.today().isoformat(), room, provenance.commit())
     return 1 if low else 0

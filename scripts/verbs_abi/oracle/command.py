@@ -81,10 +81,11 @@ def register(subparsers):
     one = commands.add_parser("check", help="compare the fake kernel with the stored answers")
     one.add_argument("--kernel", action="append", help="repeatable; default: all")
     one.add_argument("--threshold", type=float, metavar="PERCENT",
-                     help="exit status 1 when a kernel agrees less than that")
+                     help="exit status 1 when a kernel agrees less than that; default: what "
+                          "matrix/oracle/thresholds.json says of the kernel")
     one.add_argument("--json", action="store_true")
     one.add_argument("--all", action="store_true", help="show every disagreement")
-    one.add_argument("--keep", action="store_true", help="keep the figures for the reports")
+    one.add_argument("--keep", action="store_true", help="keep the figures for the reports, and as the least from now on")
     one.add_argument("--build", metavar="DIR", help="a build folder, instead of building")
     one.add_argument("--room", metavar="DIR",
                      help="recordings from there, for example of another seed")

@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Recordings: packed, unpacked, replaced whole, compared."""
+"""Recordings: packed, unpacked, replaced whole; dumps as answers."""
 
-import json
-
-import pytest
-
-from verbs_abi.oracle import agreement, check, dumps, kernels, record, store
+from verbs_abi.oracle import dumps, record, store
 
 ANSWERS = {"write.a.length:setup": "fd 0", "write.a.length:exact": "16 0 r+0=00",
            "write.a.length:setup~2": "-1 EBUSY", "write.a.length:in+4.x": "-1 EINVAL",
@@ -40,13 +36,6 @@ def test_calls_that_crashed_are_known_again_only_for_the_same_package_and_call(t
     assert recording.lethal({"case": "d1"}, {"p": "2"}) == {}
 
 
-def test_the_fake_kernel_does_not_know_the_recordings():
-    for room in ("shims", "harness/world"):
-        for path in (kernels.SOURCE_ROOT / room).rglob("*"):
-            if path.is_file() and path.stat().st_size < 1 << 20:
-                assert b"matrix/oracle" not in path.read_bytes(), path
-
-
 def test_only_changed_cases_are_asked_again_and_merged_in_the_lists_order():
     text = "case a\ncall 1 close 1\ncase b\ncall 1 close 2\ncase c\ncall 1 close 3\n"
     digests = store.case_digests(text)
@@ -56,41 +45,6 @@ def test_only_changed_cases_are_asked_again_and_merged_in_the_lists_order():
     old = {"a:1": "old", "b:1": "old", "gone:1": "old", "c:1": "old"}
     assert list(record.merged(digests, ["b"], old, {"b:1": "new"}).items()) == [
         ("a:1", "old"), ("b:1", "new"), ("c:1", "old")]
-
-
-def test_agreement_counts_calls_per_front_end_and_class():
-    fake = dict(ANSWERS)
-    fake["write.a.length:in+4.x"] = "-1 ENOSPC"
-    del fake["ioctl.b.c.attr_d:len=1"]
-    result = agreement.compare("k", ANSWERS, fake)
-    assert (result.agree, result.cases) == (1, 3)
-    assert result.groups["front_end"] == {"write": [1, 2], "ioctl": [0, 1]}
-    assert result.groups["class"] == {"length": [1, 2], "attribute": [0, 1]}
-    assert [(item.call, item.real, item.fake) for item in result.disagreements] == [
-        ("write.a.length:in+4.x", "-1 EINVAL", "-1 ENOSPC"),
-        ("ioctl.b.c.attr_d:len=1", "-1 EINVAL", "no answer")]
-
-
-def test_answers_that_only_the_fake_gives_do_not_help_it():
-    assert agreement.compare("k", ANSWERS, {**ANSWERS, "more:x": "0 0"}).cases == 3
-
-
-def test_a_meant_disagreement_carries_its_reason_and_counts_all_the_same(tmp_path):
-    (tmp_path / agreement.REASONS).write_text(json.dumps(
-        [{"kernel": "k*", "call": "ioctl.*:len=1", "reason": "because"}]))
-    fake = {**ANSWERS, "ioctl.b.c.attr_d:len=1": "0 0"}
-    result = agreement.compare("k1", ANSWERS, fake, agreement.Reasons(tmp_path))
-    assert result.disagreements[0].reason == "because"
-    assert (result.agree, result.cases) == (2, 3)
-    assert agreement.compare("z", ANSWERS, fake, agreement.Reasons(tmp_path)) \
-        .disagreements[0].reason == ""
-
-
-def test_the_kept_figures_are_what_results_take(tmp_path):
-    result = agreement.compare("k", ANSWERS, ANSWERS)
-    agreement.save([result], "2026-01-01", tmp_path)
-    assert agreement.stored(tmp_path) == {"k": {"rxe": {"cases": 3, "agree": 3}}}
-    assert agreement.stored(tmp_path / "nowhere") == {}
 
 
 def test_netlink_dumps_become_one_answer_a_question():
@@ -109,14 +63,6 @@ def test_counters_in_sysfs_are_compared_without_their_values():
                                 "sysfs:/s folder": ""}
 
 
-def test_disagreements_of_one_kind_are_told_once():
-    rows = [agreement.Disagreement(f"a.b:{number}", "-1 EINVAL", f"16 0 r+0=0{number}")
-            for number in range(3)] + [agreement.Disagreement("a.b:x", "0 0", "-1 EINVAL")]
-    kinds = check.grouped(rows)
-    assert [(kind, len(items)) for kind, items in kinds] == [
-        (("a.b", "-1 EINVAL", "16 0"), 3), (("a.b", "0 0", "-1 EINVAL"), 1)]
-
-
 def test_devinfo_is_compared_label_by_label():
     text = dumps.section("== deb-1 ibv_devices\nx: 1\n== deb-1 ibv_devinfo -v\nhca_id:\trxe0\n"
                          "\tGID[  0]:\t\tfe80::1, RoCE v2\n\tGID[  0]:\tb\nstatus 0\n== deb-1 y\nz: 1\n",
@@ -124,15 +70,3 @@ def test_devinfo_is_compared_label_by_label():
     assert dumps.devinfo("deb-1", text) == {
         "program:deb-1 hca_id": "rxe0", "program:deb-1 GID[_0]": "fe80::1, RoCE v2",
         "program:deb-1 GID[_0]~2": "b", "program:deb-1 status_0": ""}
-
-
-@pytest.mark.parametrize("call,front,kind", [
-    ("write.create_cq.field:cqe=0", "write", "field"),
-    ("invoke.all.no_context:alloc_pd", "invoke", "no_context"),
-    ("ioctl.cq.cq_create.attr_create_cq_cqe:len=0", "ioctl", "attribute"),
-    ("ioctl.unknown.object_method:0x1.0x2", "ioctl", "object_method"),
-    ("qp.rc.from_init:rtr.bit3", "qp", "qp_from"), ("netlink:chardev.by_name", "netlink", "netlink"),
-    ("sysfs:/sys/class/infiniband/rxe0/node_guid file", "sysfs", "sysfs")])
-def test_the_front_end_and_class_of_a_call(call, front, kind):
-    assert agreement.front_end(call) == front
-    assert agreement.class_of(call) == kind

@@ -40,7 +40,8 @@ def kernel(name):
     return _digest([_chain(name), snapshot.read_bytes()])
 
 
-def _commit():
+def commit():
+    """The commit that the work tree stands on, with -dirty where it differs; None without git."""
     def git(*words):
         return subprocess.run(["git", "-C", str(paths.ROOT), *words], text=True, capture_output=True, check=False)
     head = git("rev-parse", "--short=12", "HEAD")
@@ -58,7 +59,7 @@ def of(cells, userlands, build=None):
              "userlands": {name: userland.digest for name, userland in sorted(userlands.items())},
              "kernels": {name: kernel(name) for name in sorted({cell.kernel for cell in cells})},
              "host": f"{platform.freedesktop_os_release().get('PRETTY_NAME', 'Linux')} {platform.machine()}"}
-    commit = _commit()
-    if commit:
-        found["commit"] = commit
+    head = commit()
+    if head:
+        found["commit"] = head
     return found

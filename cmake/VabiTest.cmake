@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 
 # vabi_test(NAME source… [LIBS target…]): a GoogleTest program whose cases ctest lists one by one.
-# The tests run in the source root, so that they find matrix/ and reference-headers/.
+# The tests run in the source root, so that they find matrix/ and reference-headers/. A room sets VABI_TEST_LIBS to
+# what all its tests are linked with.
 function(vabi_test name)
   cmake_parse_arguments(arg "" "" "LIBS" ${ARGN})
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
-  target_link_libraries(${name} PRIVATE ${arg_LIBS} GTest::gmock GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE ${arg_LIBS} ${VABI_TEST_LIBS} GTest::gmock GTest::gtest_main)
   gtest_discover_tests(${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} DISCOVERY_TIMEOUT 60
                        PROPERTIES TIMEOUT 120)
 endfunction()

@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`verbs-abi test`: builds, runs the C++ tests (ctest), the Python tests (pytest), compares the fake
-kernel with the recorded ones (oracle check), and counts all three.
+"""`verbs-abi test`: builds, then runs the parts of the test suite one after another, and counts all
+they say.
 
-The last line is "N passed, N failed, N skipped" over all; the exit status is 1 when anything
-failed.
+A part is one row of PARTS. The last line is "N passed, N failed, N skipped" over all; the exit
+status is 1 when anything failed.
 """
 
+import argparse
 import dataclasses
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import time
 import xml.etree.ElementTree
 from pathlib import Path
 
 from verbs_abi import errors, paths, progress
+from verbs_abi.cells import worlds
+from verbs_abi.checks import relax, watch
 from verbs_abi.setup import build
 
 # GoogleTest's last words, where one ctest entry is a whole program: "[  PASSED  ] 12 tests."
@@ -146,49 +150,157 @@ def run_oracle(folder, text=""):
     return Count(passed, failed), 1 if failed else 0
 
 
-def _run(arguments):
-    total, statuses = Count(), []
-    folder = build.ensure(arguments.preset)
-    with tempfile.TemporaryDirectory(prefix="verbs-abi-test-") as results:
-        results = Path(results)
-        ctest_extra = ["-R", arguments.filter] if arguments.filter else []
-        pytest_extra = ["-k", arguments.filter] if arguments.filter else []
-        for runner in (
-            lambda: run_ctest(folder, results / "ctest.xml", ctest_extra),
-            lambda: run_pytest(results / "pytest.xml", extra=pytest_extra),
-        ):
-            counted, status = runner()
-            total.add(counted)
-            statuses.append(status)
-    if arguments.preset == "release":
-        sys.stdout.flush()
-        counted, status = run_oracle(folder, arguments.filter)
-        total.add(counted)
-        statuses.append(status)
+@dataclasses.dataclass
+class Setup:
+    """What the parts share."""
+
+    build: Path  # folder of the preset that is tested
+    results: Path  # a folder for what runners write
+    filter: str = ""  # only tests whose name has it
+
+
+def _checked(counted, status):
     # A runner that failed with every test passed (a collection error, say) must not look like
     # success.
-    if any(statuses) and not total.failed:
-        total.failed += 1
-    sys.stdout.flush()
+    if status and not counted.failed:
+        counted.failed += 1
+    return counted
+
+
+def unit(setup):
+    extra = ["-R", setup.filter] if setup.filter else []
+    return _checked(*run_ctest(setup.build, setup.results / "ctest.xml", extra))
+
+
+def python(setup):
+    extra = ["-k", setup.filter] if setup.filter else []
+    return _checked(*run_pytest(setup.results / "pytest.xml", extra=extra))
+
+
+def oracle(setup):
+    return _checked(*run_oracle(setup.build, setup.filter))
+
+
+def relax_all(setup):
+    """Every rule, or those whose name has the filter; each is a test case."""
+    rules = [rule for rule in worlds.rules(setup.build) if setup.filter in rule["name"]]
+    answers = relaxed(setup.build, rules)
+    for line in relax.report(answers):
+        print(line)
+    failed = sum(answer.hole for answer in answers) + len(relax.stale(answers))
+    excused = sum(1 for answer in answers if answer.reason and not answer.noticed)
+    return Count(len(answers) - failed - excused, failed, excused)
+
+
+# name, what it does, function from Setup to Count, does every call of `test` run it?
+PARTS = (
+    ("unit", "the C++ tests (ctest)", unit, True),
+    ("python", "the Python tests (pytest), conformance suites and report pages included", python, True),
+    ("oracle", "the fake kernel's answers beside those of real kernels, as recorded", oracle, True),
+    ("relax", "takes each rule of the fake kernel away: does a unit test notice?", relax_all, False),
+)
+# Of other builds than the release one these hold.
+EVERY_PRESET = ("unit", "python")
+
+
+def relaxed(folder, rules):
+    """The relax.Answers of these rules."""
+    reasons = relax.unobservable([rule["name"] for rule in worlds.rules(folder)])
+    search = relax.Search(watch.programs(folder), reasons)
+    with progress.Progress("relax") as shown:
+        search.learn(lambda program: shown.update(f"which rules {program} asks for"))
+        missing = []
+
+        def done(answer):
+            missing.append(answer)
+            shown.update(f"{len(missing)}/{len(rules)} {answer.rule['name']}")
+
+        return search.ask_all(rules, done)
+
+
+def relax_one(name):
+    """`test --relax RULE`: who notices?"""
+    folder = build.ensure("release")
+    rules = {rule["name"]: rule for rule in worlds.rules(folder)}
+    if name not in rules:
+        raise errors.unknown("rule", name, rules)
+    search = relax.Search(watch.programs(folder), relax.unobservable(rules))
+    with progress.Progress("relax") as shown:
+        search.learn(lambda program: shown.update(f"which rules {program} asks for"))
+    answer = search.ask(rules[name], everybody=True)
+    rule = answer.rule
+    print(f"{name}: {rule['errno']}, {rule['kind']}, {rule['source']}")
+    print(f"without it {len(answer.noticed)} of the {answer.asked} tests that ask for it fail:")
+    for line in answer.noticed or ["nobody" + (f" can: {answer.reason}" if answer.reason else "")]:
+        print(f"  {line}")
+    return errors.EXIT_UNEXPECTED if answer.hole or relax.stale([answer]) else errors.EXIT_OK
+
+
+def _chosen(arguments):
+    """The parts that these arguments ask for, in the order of PARTS."""
+    names = [name for name, *_ in PARTS]
+    if arguments.only:
+        wanted = arguments.only.split(",")
+        for name in wanted:
+            if name not in names:
+                raise errors.unknown("part of the test suite", name, names)
+    else:
+        wanted = [name for name, _, _, usual in PARTS if usual or arguments.all]
+    if arguments.preset != "release":
+        wanted = [name for name in wanted if name in EVERY_PRESET]
+    return [part for part in PARTS if part[0] in wanted]
+
+
+def _run(arguments):
+    if arguments.relax and arguments.relax != "all":
+        return relax_one(arguments.relax)
+    if arguments.relax:
+        arguments.only = "relax"
+    parts, total = _chosen(arguments), Count()
+    folder = build.ensure(arguments.preset)
+    with tempfile.TemporaryDirectory(prefix="verbs-abi-test-") as results:
+        setup = Setup(folder, Path(results), arguments.filter or "")
+        for name, what, function, _ in parts:
+            print(f"== {name}: {what}", flush=True)
+            begin = time.monotonic()
+            try:
+                counted = function(setup)
+            except errors.UserError as error:
+                print(f"{name}: {error}", file=sys.stderr, flush=True)
+                counted = Count(failed=1)
+            sys.stdout.flush()
+            print(f"== {name}: {counted}, {time.monotonic() - begin:.0f} s", flush=True)
+            total.add(counted)
     print(total, flush=True)
     return errors.EXIT_UNEXPECTED if total.failed else errors.EXIT_OK
 
 
 def register(subparsers):
     """Adds `test` to the command line."""
+    width = max(len(name) for name, *_ in PARTS)
+    parts = "\n".join(f"  {name:{width}}  {what}{'' if usual else ' [--all]'}"
+                      for name, what, _, usual in PARTS)
     parser = subparsers.add_parser(
         "test",
         help="build and run the whole test suite",
-        description="Builds, runs the C++ tests, the Python tests, and compares the fake kernel "
-        "with the recorded ones. The last line counts all.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Builds, then runs the parts of the test suite; the last line counts all.\n\n"
+        f"parts ([--all]: only with --all or --only):\n{parts}",
+        epilog="Exit status: 0 all passed, 1 something failed, 2 usage or set-up error.",
+    )
+    parser.add_argument("--only", metavar="PART[,PART]", help="these parts")
+    parser.add_argument("--all", action="store_true", help="every part, as CI does")
+    parser.add_argument(
+        "--filter", metavar="TEXT", help="only tests whose name has TEXT (ctest -R, pytest -k, rules)"
+    )
+    parser.add_argument(
+        "--relax", metavar="RULE|all",
+        help="take a rule of the fake kernel away and tell which unit tests notice; exit 1 when nobody does",
     )
     parser.add_argument(
         "--preset",
         default="release",
         choices=("release", "asan", "tsan"),
-        help="which build to test (default: release)",
-    )
-    parser.add_argument(
-        "--filter", metavar="TEXT", help="only tests whose name has TEXT (ctest -R, pytest -k)"
+        help="which build the parts 'unit' and 'python' test (default: release)",
     )
     parser.set_defaults(handler=_run)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Counting test results."""
 
+import argparse
+
 import pytest
 
 from verbs_abi import testing
@@ -102,3 +104,18 @@ def test_a_file_that_cannot_be_imported_is_a_failure(tmp_path):
 
 def test_no_tests_are_no_failure(tmp_path):
     assert run_pytest(tmp_path, "") == ("0 passed, 0 failed, 0 skipped", 0)
+
+
+def parts(*argv):
+    parser = argparse.ArgumentParser()
+    testing.register(parser.add_subparsers())
+    return [part[0] for part in testing._chosen(parser.parse_args(["test", *argv]))]
+
+
+def test_parts_are_chosen_by_name():
+    assert parts() == ["unit", "python", "oracle"]
+    assert parts("--only", "relax,unit") == ["unit", "relax"]
+    assert parts("--all") == [name for name, *_ in testing.PARTS]
+    assert parts("--preset", "asan") == ["unit", "python"]
+    with pytest.raises(UserError, match="unknown part of the test suite 'unti'\nNearest: unit"):
+        parts("--only", "unti")

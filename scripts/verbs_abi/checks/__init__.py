@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What `verbs-abi test` does beside running tests: relaxed rules, style, clang-tidy, sanitizers, fuzzing."""

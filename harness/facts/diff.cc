@@ -591,6 +591,23 @@ void MergeArch(std::vector<Change>& all, std::vector<Change> more, Arch arch) {
 
 std::string_view ClassName(ChangeClass change_class) { return RowOf(change_class).name; }
 
+std::vector<Change> DiffStruct(const std::string& header, const Struct& a, const Struct& b) {
+  std::vector<Change> changes;
+  StructDiff(header, a, b, changes).Run();
+  return changes;
+}
+
+std::vector<Change> OfStructs(std::vector<Change> changes, const std::set<std::string>& names) {
+  std::erase_if(changes, [&](const Change& change) {
+    std::string name = change.subject;
+    for (std::string_view keyword : {"struct ", "union "}) {
+      if (name.starts_with(keyword)) name.erase(0, keyword.size());
+    }
+    return !names.count(name.substr(0, name.find('.')));
+  });
+  return changes;
+}
+
 bool AnyDangerous(const std::vector<Change>& changes) {
   return std::any_of(changes.begin(), changes.end(),
                      [](const Change& change) { return change.dangerous; });

@@ -5,6 +5,7 @@
 #ifndef VABI_HARNESS_FACTS_DIFF_H_
 #define VABI_HARNESS_FACTS_DIFF_H_
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,12 @@ std::string_view ClassName(ChangeClass change_class);
 // All changes, in the order of B's headers and declarations, what is only in A last in each header.
 // Both snapshots are compared in all architectures that they share.
 std::vector<Change> Diff(const Snapshot& a, const Snapshot& b);
+
+// The changes between two layouts of one struct; `archs` is left empty.
+std::vector<Change> DiffStruct(const std::string& header, const Struct& a, const Struct& b);
+
+// Of these changes, those of structs called `names` and of their members. Constants are left out.
+std::vector<Change> OfStructs(std::vector<Change> changes, const std::set<std::string>& names);
 
 bool AnyDangerous(const std::vector<Change>& changes);
 

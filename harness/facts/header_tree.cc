@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "harness/facts/header_tree.h"
 
-#include <stdlib.h>
-
 #include <fstream>
 #include <optional>
 
 #include "harness/facts/subprocess.h"
+#include "harness/facts/temporary.h"
 #include "harness/facts/text.h"
 
 namespace vabi::facts {
@@ -35,18 +34,6 @@ bool HasHeaders(const fs::path& include_dir) {
   }
   return false;
 }
-
-struct TemporaryFolder {
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "vabi-headers-XXXXXX").string();
-    if (mkdtemp(name.data())) path = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path.empty()) fs::remove_all(path, ignored);
-  }
-  fs::path path;
-};
 
 std::string Trim(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();

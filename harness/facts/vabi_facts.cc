@@ -8,16 +8,22 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "harness/facts/binary.h"
+#include "harness/facts/binary_render.h"
 #include "harness/facts/diff.h"
 #include "harness/facts/extract.h"
 #include "harness/facts/generate.h"
 #include "harness/facts/header_tree.h"
 #include "harness/facts/history.h"
 #include "harness/facts/json.h"
+#include "harness/facts/modules.h"
 #include "harness/facts/show.h"
 #include "harness/facts/text.h"
 
@@ -31,20 +37,28 @@ constexpr char kHelp[] =
     R"(usage: vabi-facts [--reference DIR] COMMAND …
 
   extract SOURCE [--name NAME] [-o DIR]    facts from headers; into DIR, else a summary
-  diff A B [--json | --markdown]           what changed; 1 when something dangerous did
+  diff A B [--json | --markdown] [--only FILE]
+                                           what changed; 1 when something dangerous did; of structs
+                                           that FILE names, one a line, when it is given
   headers SNAPSHOT DIR                     C headers from facts
+  modules SOURCE [--against SNAPSHOT] [--base VMLINUX] [--json]
+                                           what a kernel was compiled with, from its modules' BTF
+  layout LIBRARY … --against SNAPSHOT … [--json]
+                                           libraries' structs, from DWARF, against a kernel's
   show SNAPSHOT [NAME …] [--i386]          a snapshot, or structs, members, enums, constants of it
   history [SNAPSHOT …]                     silent changes of all rdma-core releases, as Markdown
   list                                     the snapshots in the reference folder
 
-SOURCE is a folder with headers, a kernel or rdma-core tree, a .deb, a .rpm, or git:PATH@REVISION.
+SOURCE is a folder with headers, a kernel or rdma-core tree, a .deb, a .rpm, or git:PATH@REVISION;
+for modules a folder with lib/modules, a kernel's .deb, or /sys/kernel/btf.
 A, B and SNAPSHOT are names in the reference folder (default: reference-headers), or a SOURCE.
 )";
 
 struct Arguments {
   fs::path reference = "reference-headers";
   std::vector<std::string> rest;  // without options
-  std::string name, output;
+  std::string name, output, base, only;
+  std::vector<std::string> against;
   bool json = false, markdown = false, i386 = false;
 };
 
@@ -109,6 +123,18 @@ int RunExtract(const Arguments& arguments) {
   return extraction->problems.empty() ? kFine : kDifferent;
 }
 
+// One name a line; empty lines and lines after '#' are left out.
+Result<std::set<std::string>> NamesIn(const std::string& file) {
+  std::ifstream in(file);
+  if (!in) return Error{file + ": cannot be read"};
+  std::set<std::string> names;
+  for (std::string line; std::getline(in, line);) {
+    if (!line.empty() && line[0] != '#') names.insert(line);
+  }
+  if (names.empty()) return Error{file + ": names no struct; expected one a line"};
+  return names;
+}
+
 int RunDiff(const Arguments& arguments) {
   if (arguments.rest.size() != 2) return Complain("diff: expected two snapshots");
   if (arguments.json && arguments.markdown)
@@ -118,6 +144,11 @@ int RunDiff(const Arguments& arguments) {
   Result<Snapshot> b = Open(arguments, arguments.rest[1]);
   if (!b) return Complain(b.error());
   std::vector<Change> changes = Diff(*a, *b);
+  if (!arguments.only.empty()) {
+    Result<std::set<std::string>> names = NamesIn(arguments.only);
+    if (!names) return Complain(names.error());
+    changes = OfStructs(std::move(changes), *names);
+  }
   auto render = arguments.json ? RenderJson : arguments.markdown ? RenderMarkdown : RenderText;
   Print(render(*a, *b, changes));
   return AnyDangerous(changes) ? kDifferent : kFine;
@@ -177,27 +208,111 @@ int RunList(const Arguments& arguments) {
   return kFine;
 }
 
+// The snapshot that the modules differ least from, of all in the reference folder.
+Result<Snapshot> Closest(const Arguments& arguments, const BinaryTypes& types) {
+  std::optional<Snapshot> best;
+  size_t least = 0, most_equal = 0;
+  for (const std::string& name : InVersionOrder(ListSnapshots(arguments.reference))) {
+    Result<Snapshot> snapshot = Snapshot::Load(arguments.reference, name);
+    if (!snapshot) return snapshot;
+    LayoutReport report = CompareLayouts(*snapshot, types);
+    size_t differences = report.differences.size(), equal = report.equal.size();
+    if (best && (differences > least || (differences == least && equal <= most_equal))) continue;
+    best = std::move(*snapshot);
+    least = differences;
+    most_equal = equal;
+  }
+  if (!best) return Error{arguments.reference.string() + ": has no snapshot"};
+  return std::move(*best);
+}
+
+// Names of structs in any snapshot that the modules or libraries are compared with.
+Result<std::set<std::string>> KnownStructs(const Arguments& arguments,
+                                           const std::vector<std::string>& snapshots) {
+  std::set<std::string> names;
+  for (const std::string& name : snapshots) {
+    Result<Snapshot> snapshot = Open(arguments, name);
+    if (!snapshot) return Error{snapshot.error()};
+    names.merge(StructNames(*snapshot));
+  }
+  return names;
+}
+
+int RunModules(const Arguments& arguments) {
+  if (arguments.rest.size() != 1) return Complain("modules: expected one SOURCE");
+  if (arguments.against.size() > 1) return Complain("modules: expected at most one --against");
+  bool chosen = arguments.against.empty();
+  Result<std::set<std::string>> names =
+      KnownStructs(arguments, chosen ? ListSnapshots(arguments.reference) : arguments.against);
+  if (!names) return Complain(names.error());
+  Result<ModuleTypes> modules = ReadModules(arguments.rest[0], arguments.base, *names);
+  if (!modules) return Complain(modules.error());
+  Result<Snapshot> facts =
+      chosen ? Closest(arguments, modules->types) : Open(arguments, arguments.against[0]);
+  if (!facts) return Complain(facts.error());
+  LayoutReport report = CompareLayouts(*facts, modules->types);
+  if (report.equal.empty() && report.differences.empty()) {
+    return Complain(arguments.rest[0] + ": its BTF holds none of the structs of " + facts->name() +
+                    "; expected the modules of a kernel with RDMA drivers");
+  }
+  auto render = arguments.json ? RenderModulesJson : RenderModulesText;
+  Print(render(*modules, *facts, report, chosen));
+  return report.dangerous() ? kDifferent : kFine;
+}
+
+int RunLayout(const Arguments& arguments) {
+  if (arguments.rest.empty() || arguments.against.empty())
+    return Complain("layout: expected libraries and --against SNAPSHOT");
+  Result<std::set<std::string>> names = KnownStructs(arguments, arguments.against);
+  if (!names) return Complain(names.error());
+  std::vector<LibraryLayouts> libraries;
+  for (const std::string& file : arguments.rest) {
+    Result<BinaryTypes> types = ReadDwarf(file, *names);
+    if (!types) return Complain(types.error());
+    libraries.push_back({std::move(*types), {}});
+  }
+  bool dangerous = false;
+  for (const std::string& name : arguments.against) {
+    Result<Snapshot> facts = Open(arguments, name);
+    if (!facts) return Complain(facts.error());
+    for (LibraryLayouts& library : libraries) {
+      library.reports.push_back(CompareLayouts(*facts, library.types));
+      dangerous |= library.reports.back().dangerous();
+    }
+  }
+  auto render = arguments.json ? RenderLayoutsJson : RenderLayoutsText;
+  Print(render(arguments.against, libraries));
+  return dangerous ? kDifferent : kFine;
+}
+
 struct Command {
   const char* name;
   int (*run)(const Arguments&);
 };
-constexpr Command kCommands[] = {{"extract", RunExtract}, {"diff", RunDiff},
-                                 {"headers", RunHeaders}, {"show", RunShow},
-                                 {"history", RunHistory}, {"list", RunList}};
+constexpr Command kCommands[] = {
+    {"extract", RunExtract}, {"diff", RunDiff}, {"headers", RunHeaders}, {"modules", RunModules},
+    {"layout", RunLayout},   {"show", RunShow}, {"history", RunHistory}, {"list", RunList}};
+
+// Takes `word` for an option that a value follows; null when it is none.
+std::string* ValueOf(const std::string& word, Arguments& arguments, std::string& reference) {
+  if (word == "--reference") return &reference;
+  if (word == "--name") return &arguments.name;
+  if (word == "-o") return &arguments.output;
+  if (word == "--base") return &arguments.base;
+  if (word == "--only") return &arguments.only;
+  if (word == "--against") return &arguments.against.emplace_back();
+  return nullptr;
+}
 
 int Main(std::vector<std::string> words) {
   Arguments arguments;
+  std::string reference;
   for (size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
-    std::string* value =
-        word == "--reference" || word == "--name" || word == "-o" ? &arguments.name : nullptr;
-    if (word == "-o") value = &arguments.output;
-    std::string reference;
-    if (word == "--reference") value = &reference;
-    if (value) {
+    if (std::string* value = ValueOf(word, arguments, reference)) {
       if (++i == words.size()) return Complain(word + ": expected a value after it");
       *value = words[i];
-      if (word == "--reference") arguments.reference = reference;
+      if (!reference.empty()) arguments.reference = reference;
     } else if (word == "--json") {
       arguments.json = true;
     } else if (word == "--markdown") {

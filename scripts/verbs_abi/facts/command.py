@@ -85,6 +85,58 @@ def _headers(actions):
     parser.set_defaults(handler=_run(lambda a: ["headers", a.snapshot, a.folder]))
 
 
+def _modules(actions):
+    parser = actions.add_parser(
+        "modules",
+        help="what a kernel was compiled with, from its modules",
+        description="Compares the BTF of a kernel's modules with header facts, and names the "
+        "structs that the BTF does not hold. Exit status 1 when a difference is dangerous.",
+    )
+    parser.add_argument(
+        "source", metavar="SOURCE", help="a folder with lib/modules, a .deb, or /sys/kernel/btf"
+    )
+    parser.add_argument(
+        "--against",
+        metavar="SNAPSHOT",
+        help="the headers to compare with (default: those that differ least)",
+    )
+    parser.add_argument(
+        "--base", metavar="VMLINUX", help="the kernel that the modules refer to, if not in SOURCE"
+    )
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+    def words(arguments):
+        against = ["--against", arguments.against] if arguments.against else []
+        base = ["--base", arguments.base] if arguments.base else []
+        return ["modules", *against, *base, *_json(arguments), arguments.source]
+
+    parser.set_defaults(handler=_run(words))
+
+
+def _layout(actions):
+    parser = actions.add_parser(
+        "layout",
+        help="the structs that libraries were compiled with, against a kernel's",
+        description="Compares the DWARF of libraries with header facts. Exit status 1 when a "
+        "difference is dangerous.",
+    )
+    parser.add_argument("libraries", metavar="LIBRARY", nargs="+", help="built with -g")
+    parser.add_argument(
+        "--against", metavar="SNAPSHOT", action="append", required=True, help="may be repeated"
+    )
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+    def words(arguments):
+        against = [word for name in arguments.against for word in ("--against", name)]
+        return ["layout", *against, *_json(arguments), *arguments.libraries]
+
+    parser.set_defaults(handler=_run(words))
+
+
+def _json(arguments):
+    return ["--json"] if arguments.json else []
+
+
 def _show(actions):
     parser = actions.add_parser(
         "show",
@@ -118,15 +170,16 @@ def _list(actions):
 
 
 # One function an action.
-ACTIONS = (_extract, _diff, _headers, _show, _history, _list)
+ACTIONS = (_extract, _diff, _headers, _modules, _layout, _show, _history, _list)
 
 
 def register(subparsers):
     """Adds `facts` to the command line."""
     parser = subparsers.add_parser(
         "facts",
-        help="ABI facts: extract, diff, headers",
-        description="ABI facts of kernels: from headers, compared, and back to headers.",
+        help="ABI facts: extract, diff, headers, modules",
+        description="ABI facts of kernels: from headers, modules and libraries, compared, and back "
+        "to headers.",
     )
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for add in ACTIONS:

@@ -102,7 +102,7 @@ bool Completed(const char* step, ibv_cq* cq, const Expected* expected, int count
   const int got = Collect(cq, count, completions);
   if (got != count) {
     char note[64];
-    snprintf(note, sizeof note, "%d of %d completions within 2 s", got, count);
+    snprintf(note, sizeof note, "%d of %d completions in time", got, count);
     return Must(step, false, ETIMEDOUT, note);
   }
   for (int i = 0; i < count; ++i) {
@@ -233,7 +233,7 @@ bool Channel(const char* step, Pair* pair) {
   send.opcode = IBV_WR_RDMA_WRITE;
   result = Post(&pair->left, &pair->right, send);
   if (result != 0) return Must(step, false, result, "post_send");
-  if (poll(&waiting, 1, 2000) != 1) return Must(step, false, ETIMEDOUT, "no event within 2 s");
+  if (poll(&waiting, 1, 2000) != 1) return Must(step, false, ETIMEDOUT, "no event in time");
   ibv_cq* cq = nullptr;
   void* user = nullptr;
   if (ibv_get_cq_event(pair->channel, &cq, &user) != 0) return Must(step, false, errno, "get_cq_event");

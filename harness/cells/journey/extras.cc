@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "extras.h"
 
-#include <fcntl.h>
-
 #include <cerrno>
 #include <cstring>
 
@@ -11,37 +9,19 @@
 namespace journey {
 namespace {
 
-void TrySrq(Pair* pair) {
-  ibv_srq_init_attr init = {};
-  init.attr.max_wr = 8;
-  init.attr.max_sge = 1;
-  ibv_srq* srq = ibv_create_srq(pair->pd, &init);
-  if (!May("srq", srq != nullptr, errno)) return;
-  ibv_srq_attr attr = {};
-  int result = ibv_query_srq(srq, &attr);
-  May("query_srq", result == 0 && attr.max_wr >= 8, result);
-  result = ibv_destroy_srq(srq);
-  Must("destroy_srq", result == 0, result);
-}
-
 // On a PD of its own: a library that loses a handle of the kernel's on the way keeps that PD busy, and no other.
 void TryAh(Pair* pair) {
   ibv_pd* pd = ibv_alloc_pd(pair->context);
   if (!Must("alloc_pd:ah", pd != nullptr, errno)) return;
   ibv_ah_attr attr = {};
-  attr.port_num = 1;
-  attr.dlid = pair->port.lid;
-  if (pair->port.link_layer == IBV_LINK_LAYER_ETHERNET) {
-    attr.is_global = 1;
-    attr.grh.dgid = pair->gid;
-    attr.grh.sgid_index = static_cast<uint8_t>(pair->gid_index);
-  }
+  FillAddress(*pair, &attr);
   errno = 0;
   ibv_ah* ah = ibv_create_ah(pd, &attr);
   if (May("ah", ah != nullptr, errno)) {
     const int result = ibv_destroy_ah(ah);
     Must("destroy_ah", result == 0, result);
   }
+  pair->has_ah = ah != nullptr;
   const int result = ibv_dealloc_pd(pd);
   May("dealloc_pd:ah", result == 0, result, ah == nullptr ? "after a handle that could not be had" : "");
 }
@@ -63,24 +43,6 @@ void TryResize(Pair* pair) {
   May("resize_cq", result == 0 && cq->cqe >= 100, result);
   result = ibv_destroy_cq(cq);
   Must("destroy_cq:second", result == 0, result);
-}
-
-void TryMw(Pair* pair) {
-  ibv_mw* mw = ibv_alloc_mw(pair->pd, IBV_MW_TYPE_2);
-  if (!May("mw", mw != nullptr, errno)) return;
-  const int result = ibv_dealloc_mw(mw);
-  Must("dealloc_mw", result == 0, result);
-}
-
-void TryXrcd(Pair* pair) {
-  ibv_xrcd_init_attr init = {};
-  init.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
-  init.fd = -1;
-  init.oflags = O_CREAT;
-  ibv_xrcd* xrcd = ibv_open_xrcd(pair->context, &init);
-  if (!May("xrcd", xrcd != nullptr, errno)) return;
-  const int result = ibv_close_xrcd(xrcd);
-  Must("close_xrcd", result == 0, result);
 }
 
 void TryDm(Pair* pair) {
@@ -110,12 +72,9 @@ void TryReregister(Pair* pair) {
 }  // namespace
 
 void TryExtras(Pair* pair) {
-  TrySrq(pair);
   TryAh(pair);
   TryCqEx(pair);
   TryResize(pair);
-  TryMw(pair);
-  TryXrcd(pair);
   TryDm(pair);
   TryReregister(pair);
 }

@@ -12,6 +12,8 @@
 
 #include "data.h"
 #include "extras.h"
+#include "packets.h"
+#include "services.h"
 #include "step.h"
 
 namespace {
@@ -66,6 +68,8 @@ int main(int argc, char** argv) {
     journey::MoveData(&pair, atomics);
     journey::FailOnPurpose(&pair);
     journey::TryExtras(&pair);
+    journey::TryServices(&pair);
+    journey::TryPackets(&pair);
   }
   journey::TearDown(&pair);
   const int result = ibv_close_device(context);

@@ -15,6 +15,9 @@ namespace {
 constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                         IBV_ACCESS_REMOTE_ATOMIC;
 
+// A machine that is busy with other cells may take its time.
+constexpr double kSeconds = 6.0;
+
 double Now() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -44,56 +47,10 @@ bool CreateSide(Pair* pair, Side* side) {
   return true;
 }
 
-void FillAddress(const Pair& pair, ibv_ah_attr* address) {
-  address->port_num = 1;
-  address->dlid = pair.port.lid;
-  if (pair.port.link_layer == IBV_LINK_LAYER_ETHERNET) {
-    address->is_global = 1;
-    address->grh.dgid = pair.gid;
-    address->grh.sgid_index = static_cast<uint8_t>(pair.gid_index);
-    address->grh.hop_limit = 64;
-  }
-}
-
-bool Connect(Pair* pair, Side* side, uint32_t peer) {
-  ibv_qp_attr init = {};
-  init.qp_state = IBV_QPS_INIT;
-  init.port_num = 1;
-  init.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
-  int result = ibv_modify_qp(side->qp, &init,
-                             IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-  if (!Must("modify_qp:INIT", result == 0, result)) return false;
-
-  ibv_qp_attr ready = {};
-  ready.qp_state = IBV_QPS_RTR;
-  ready.path_mtu = pair->port.active_mtu;
-  ready.dest_qp_num = peer;
-  ready.rq_psn = 7;
-  ready.max_dest_rd_atomic = 1;
-  ready.min_rnr_timer = 12;
-  FillAddress(*pair, &ready.ah_attr);
-  result = ibv_modify_qp(side->qp, &ready,
-                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                             IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
-  if (!Must("modify_qp:RTR", result == 0, result)) return false;
-
-  ibv_qp_attr send = {};
-  send.qp_state = IBV_QPS_RTS;
-  send.timeout = 14;
-  send.retry_cnt = 3;  // not 7: rxe tries for ever then (rxe_comp.c: rxe_completer)
-  send.rnr_retry = 1;
-  send.sq_psn = 7;
-  send.max_rd_atomic = 1;
-  result = ibv_modify_qp(side->qp, &send,
-                         IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                             IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
-  return Must("modify_qp:RTS", result == 0, result);
-}
-
 bool CreateQueuePairs(Pair* pair) {
   return CreateSide(pair, &pair->left) && CreateSide(pair, &pair->right) &&
-         Connect(pair, &pair->left, pair->right.qp->qp_num) &&
-         Connect(pair, &pair->right, pair->left.qp->qp_num);
+         Connect(pair, pair->left.qp, pair->right.qp->qp_num) &&
+         Connect(pair, pair->right.qp, pair->left.qp->qp_num);
 }
 
 void DestroyQueuePairs(Pair* pair) {
@@ -107,6 +64,52 @@ void DestroyQueuePairs(Pair* pair) {
 
 }  // namespace
 
+void FillAddress(const Pair& pair, ibv_ah_attr* address) {
+  address->port_num = 1;
+  address->dlid = pair.port.lid;
+  if (pair.port.link_layer == IBV_LINK_LAYER_ETHERNET) {
+    address->is_global = 1;
+    address->grh.dgid = pair.gid;
+    address->grh.sgid_index = static_cast<uint8_t>(pair.gid_index);
+    address->grh.hop_limit = 64;
+  }
+}
+
+bool Connect(Pair* pair, ibv_qp* qp, uint32_t peer) {
+  ibv_qp_attr init = {};
+  init.qp_state = IBV_QPS_INIT;
+  init.port_num = 1;
+  init.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+  int result = ibv_modify_qp(qp, &init,
+                             IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+  if (!Must("modify_qp:INIT", result == 0, result)) return false;
+
+  ibv_qp_attr ready = {};
+  ready.qp_state = IBV_QPS_RTR;
+  ready.path_mtu = pair->port.active_mtu;
+  ready.dest_qp_num = peer;
+  ready.rq_psn = 7;
+  ready.max_dest_rd_atomic = 1;
+  ready.min_rnr_timer = 12;
+  FillAddress(*pair, &ready.ah_attr);
+  result = ibv_modify_qp(qp, &ready,
+                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                             IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+  if (!Must("modify_qp:RTR", result == 0, result)) return false;
+
+  ibv_qp_attr send = {};
+  send.qp_state = IBV_QPS_RTS;
+  send.timeout = 14;
+  send.retry_cnt = 3;  // not 7: rxe tries for ever then (rxe_comp.c: rxe_completer)
+  send.rnr_retry = 1;
+  send.sq_psn = 7;
+  send.max_rd_atomic = 1;
+  result = ibv_modify_qp(qp, &send,
+                         IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                             IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+  return Must("modify_qp:RTS", result == 0, result);
+}
+
 void Fill(uint8_t* bytes, uint32_t length, uint32_t seed) {
   for (uint32_t i = 0; i < length; ++i) bytes[i] = Pattern(seed, i);
 }
@@ -119,7 +122,7 @@ int64_t FirstWrong(const uint8_t* bytes, uint32_t length, uint32_t seed) {
 }
 
 int Collect(ibv_cq* cq, int count, ibv_wc* completions) {
-  const double end = Now() + 2.0;
+  const double end = Now() + kSeconds;
   int got = 0;
   while (got < count && Now() < end) {
     const int polled = ibv_poll_cq(cq, count - got, completions + got);

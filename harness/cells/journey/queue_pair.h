@@ -30,7 +30,11 @@ struct Pair {
   int gid_index = 0;
   Side left, right;
   uint32_t inline_size = 0;
+  bool has_ah = false;  // an address handle of this port can be had
 };
+
+// Asks one side to INIT (RC and XRC), RTR and RTS towards a peer of the same port; each move is a step.
+bool Connect(Pair* pair, ibv_qp* qp, uint32_t peer);
 
 // Creates everything and brings both sides to RTS; every verb is a step. False when one that is needed
 // failed: what there is must still be destroyed.
@@ -43,11 +47,13 @@ void TearDown(Pair* pair);
 inline uint8_t Pattern(uint32_t seed, uint32_t offset) {
   return static_cast<uint8_t>((seed * 131 + offset * 7 + (offset >> 8) * 29) ^ (offset >> 3));
 }
+// What the port's address is, as an address handle or a path wants it.
+void FillAddress(const Pair& pair, ibv_ah_attr* address);
 void Fill(uint8_t* bytes, uint32_t length, uint32_t seed);
 // Index of the first wrong byte, or -1.
 int64_t FirstWrong(const uint8_t* bytes, uint32_t length, uint32_t seed);
 
-// Waits for `count` completions, at most two seconds. Returns how many came.
+// Waits for `count` completions, a few seconds at most. Returns how many came.
 int Collect(ibv_cq* cq, int count, ibv_wc* completions);
 
 }  // namespace journey

@@ -78,7 +78,7 @@ def tell(records, outcome, ended, steps):
     if moved:
         good = sum(step["ok"] for step in moved)
         told.append({"stage": "data path", "by": "program",
-                     "text": f"RC: {good} of {len(moved)} kinds of transfer with every byte right"})
+                     "text": f"{good} of {len(moved)} kinds of transfer with every byte right"})
     if ended.signal or ended.limit:
         told.append({"stage": "end", "text": outcome.message, "by": "verbs-abi"})
     return told

@@ -406,7 +406,8 @@ namespace {
 
 // A socket that could not be made: libibverbs then goes by sysfs, and the trace says why.
 int RefuseSocket(const World& world, RuleId rule) {
-  const int error = world.Rule(rule).error;
+  const RuleEntry& entry = world.Rule(rule);
+  const int error = entry.relaxed ? EXFULL : entry.error;
   if (trace::Enabled()) {
     trace::Record record;
     record.front_end = trace::FrontEnd::kNetlink;

@@ -619,6 +619,13 @@ const std::vector<Offence>& Offences() {
     {RuleId::counters_unbound, [](T& t) { const uint64_t counters = t.MakeCounters(); Request call = t.New(VABI_C(UVERBS_OBJECT_COUNTERS), VABI_C(UVERBS_METHOD_COUNTERS_READ));
         call.AddHandle(t.C(VABI_C(UVERBS_ATTR_READ_COUNTERS_HANDLE)), counters); call.AddOut(t.C(VABI_C(UVERBS_ATTR_READ_COUNTERS_BUFF)), t.out); return t.Ioctl(call); }},
 
+    {RuleId::flow_action_in_use, [](T& t) { auto action = std::make_unique<FlowAction>(); action->users = 1;
+        action->device = &t.device(); action->handle = t.file().ReserveHandle(ObjectType::kFlowAction);
+        FlowAction* there = action.get(); const uint32_t handle = action->handle; t.file().Commit(std::move(action));
+        const long result = t.DestroyBy(VABI_C(UVERBS_OBJECT_FLOW_ACTION), VABI_C(UVERBS_METHOD_FLOW_ACTION_DESTROY), VABI_C(UVERBS_ATTR_DESTROY_FLOW_ACTION_HANDLE), handle);
+        if (t.file().Find(ObjectType::kFlowAction, handle) != nullptr) there->users = 0;
+        return result; }},
+
     // Events
     {RuleId::event_read_short, [](T& t) { auto channel = t.Channel(); vabi::Cq cq; channel->Notify(cq); const long result = channel->Read(t.out.data(), 7, true); channel->ForgetCq(cq); return result; }},
     {RuleId::event_read_again, [](T& t) { return t.Channel()->Read(t.out.data(), 8, true); }},
@@ -664,7 +671,7 @@ INSTANTIATE_TEST_SUITE_P(All, EachRule, testing::Range(size_t{0}, Offences().siz
 TEST(Rules, AllHaveAnOffence) {
   constexpr RuleId kOfPrivateMethods[] = {RuleId::ioctl_enum_unknown, RuleId::ioctl_enum_reserved,
                                           RuleId::ioctl_array_length, RuleId::ioctl_fd_access,
-                                          RuleId::flow_action_in_use, RuleId::context_fd_unknown};
+                                          RuleId::context_fd_unknown};
   constexpr RuleId kOfThisRoom[] = {
 #define VABI_RULE(id, name, error, kind, source) RuleId::id,
 #include "shims/uverbs/rules.def"

@@ -167,6 +167,13 @@ class Rules : public Mlx5Test {
     munmap(reinterpret_cast<void*>(at), length);
     return 0;
   }
+  Request Matcher(uint8_t type, uint8_t reserved) {
+    Request call = New(VABI_C(MLX5_IB_OBJECT_FLOW_MATCHER), VABI_C(MLX5_IB_METHOD_FLOW_MATCHER_CREATE));
+    RawAttr& kind = call.Add(C(VABI_C(MLX5_IB_ATTR_FLOW_MATCHER_FLOW_TYPE)), 2, 0);
+    kind.elem_id = type;
+    kind.elem_reserved = reserved;
+    return call;
+  }
   Request Port(uint32_t port) {
     Request call = New(VABI_C(UVERBS_OBJECT_DEVICE), VABI_C(MLX5_IB_METHOD_QUERY_PORT));
     call.Add(C(VABI_C(MLX5_IB_ATTR_QUERY_PORT_PORT_NUM)), 4, port);
@@ -522,6 +529,12 @@ const std::vector<Offence>& Offences() {
     {"linux-4.10", "mlx5.ucontext.bfregs.zero.first", EINVAL, [](T& t) { return t.Context(t.Uctx().With(UCTX(total_num_uuars), 0).With(UCTX(num_low_latency_uuars), 0)); }},
     {kNewest, "mlx5.ucontext.low_latency", EINVAL, [](T& t) { return t.Context(t.Uctx().With(UCTX(num_low_latency_bfregs), 16)); }},
     {"linux-4.19", "mlx5.ucontext.devx.link", EPERM, [](T& t) { return t.Context(t.Uctx(0, 1)); }},
+
+    // core/uverbs_ioctl.c:uverbs_process_attr, for the kinds of attributes that only mlx5's methods have
+    {kNewest, "ioctl.enum.unknown", EOPNOTSUPP, Open([](T& t) { return t.Go(t.Matcher(4, 0)); })},
+    {kNewest, "ioctl.enum.reserved", EINVAL, Open([](T& t) { return t.Go(t.Matcher(0, 1)); })},
+    {kNewest, "ioctl.array.length", EINVAL, Open([](T& t) { Request call = t.New(VABI_C(UVERBS_OBJECT_FLOW), VABI_C(MLX5_IB_METHOD_CREATE_FLOW));
+        call.AddIn(t.C(VABI_C(MLX5_IB_ATTR_CREATE_FLOW_ARR_FLOW_ACTIONS)), t.out_).len = 12; return t.Go(call); })},
 
     // Private requests and replies, whichever command they belong to
     {kNewest, "mlx5.request.fault", EFAULT, Open([](T& t) { Request call = t.CqMethod(); call.Add(t.C(VABI_C(UVERBS_ATTR_UHW_IN)), 32, 64); return t.Go(call); })},

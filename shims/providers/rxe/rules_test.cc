@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// One offence for each rule of rxe that no other test comes by: the errno of drivers/infiniband/sw/rxe in the kernel
+// named (file and function stand in abi.def), and which rule answered.
+#include <functional>
+
+#include "shims/fabric/address.h"
+#include "shims/providers/rxe/test_rxe.h"
+#include "shims/trace/trace.h"
+#include "shims/uverbs/test_uverbs.h"
+
+namespace vabi::rxe {
+namespace {
+
+constexpr char kNewest[] = "debian-7.3.4";
+#define EXQP(field) VABI_F(ib_uverbs_ex_create_qp, field)
+
+class Rules : public RxeTest {
+ public:
+  explicit Rules(const char* kernel)
+      : RxeTest(kernel), trace_path_(testing::TempDir() + "/rxe_rules_test." + std::to_string(getpid())) {
+    unlink(trace_path_.c_str());
+    trace::Open(trace_path_.c_str());
+  }
+  ~Rules() override {
+    trace::Open("");
+    unlink(trace_path_.c_str());
+  }
+  void TestBody() override {}
+  // After a change of the world, which is installed without a trace.
+  void Again() {
+    Open();
+    trace::Open(trace_path_.c_str());
+  }
+
+  using RxeTest::Command;
+  using RxeTest::Connect;
+  using RxeTest::Cq;
+  using RxeTest::CqRequest;
+  using RxeTest::In;
+  using RxeTest::kBindMw;
+  using RxeTest::kSignaled;
+  using RxeTest::lkey_;
+  using RxeTest::MakeCq;
+  using RxeTest::MakeQp;
+  using RxeTest::pd_;
+  using RxeTest::Poll;
+  using RxeTest::Receive;
+  using RxeTest::Ring;
+  using RxeTest::ToInit;
+  using RxeTest::ToRtr;
+  using RxeTest::world;
+  using RxeTest::world_;
+  using RxeTest::Zero;
+
+  std::string LastRule() {
+    std::string rule;
+    std::ifstream in(trace_path_);
+    for (std::string line; std::getline(in, line);) rule = nlohmann::json::parse(line).value("rule", "");
+    return rule;
+  }
+  static Bytes Words(size_t size) { return Bytes((size + 7) / 8 * 8); }
+
+  // Extended write() with so many bytes of the driver's, and room for as many of its reply.
+  long CommandEx(uint32_t command, Bytes request, Bytes* reply, const Bytes& driver = {}, size_t driver_out = 0) {
+    request.resize((request.size() + 7) / 8 * 8);
+    Bytes all(24);
+    all.insert(all.end(), request.begin(), request.end());
+    all.insert(all.end(), driver.begin(), driver.end());
+    const uint32_t number = command | 0x80000000;
+    const auto out = static_cast<uint16_t>(reply == nullptr ? 0 : (reply->size() - driver_out) / 8);
+    const uint16_t core[2] = {static_cast<uint16_t>(request.size() / 8), out};
+    const uint64_t address = reply == nullptr ? 0 : reinterpret_cast<uint64_t>(reply->data());
+    const uint16_t own[2] = {static_cast<uint16_t>(driver.size() / 8), static_cast<uint16_t>(driver_out / 8)};
+    std::memcpy(all.data(), &number, 4);
+    std::memcpy(all.data() + 4, core, 4);
+    std::memcpy(all.data() + 8, &address, 8);
+    std::memcpy(all.data() + 16, own, 4);
+    return file_->Write(all.data(), all.size());
+  }
+  // DEVICE.INVOKE_WRITE whose private input or output stands where nothing is.
+  long InvokeNowhere(uint32_t command, const Bytes& core, size_t reply, ConstId attribute) {
+    const auto number = [&](ConstId id) { return static_cast<uint16_t>(world().Flag(id)); };
+    Request call(number(VABI_C(UVERBS_OBJECT_DEVICE)), number(VABI_C(UVERBS_METHOD_INVOKE_WRITE)),
+                 world().image().device[0].driver_id);
+    call.AddConst(number(VABI_C(UVERBS_ATTR_WRITE_CMD)), command);
+    call.AddIn(number(VABI_C(UVERBS_ATTR_CORE_IN)), core);
+    reply_ = Bytes(512);
+    if (reply != 0) {
+      call.AddOut(number(VABI_C(UVERBS_ATTR_CORE_OUT)), reply_).len = static_cast<uint16_t>(reply);
+    }
+    constexpr uint64_t kNowhere = 64;
+    call.Add(number(attribute), 16, kNowhere);
+    Request::Header& header = call.header();
+    header.num_attrs = static_cast<uint16_t>(call.attrs().size());
+    header.length = static_cast<uint16_t>(24 + 16 * call.attrs().size());
+    Bytes all(header.length);
+    std::memcpy(all.data(), &header, 24);
+    std::memcpy(all.data() + 24, call.attrs().data(), all.size() - 24);
+    return file_->Ioctl(0xc0181b01, all.data());
+  }
+
+  long QueryDevice(const Bytes& driver) {
+    Bytes reply = Words(world().Size(VABI_S(ib_uverbs_ex_query_device_resp)));
+    return CommandEx(1, Zero(VABI_S(ib_uverbs_ex_query_device)), &reply, driver);
+  }
+  long NewCqEx(uint32_t flags) {
+    Bytes request = Zero(VABI_S(ib_uverbs_ex_create_cq));
+    In(request).Set(VABI_F(ib_uverbs_ex_create_cq, cqe), 16);
+    In(request).Set(VABI_F(ib_uverbs_ex_create_cq, comp_channel), ~0u);
+    In(request).Set(VABI_F(ib_uverbs_ex_create_cq, flags), flags);
+    Bytes reply = Bytes(Words(world().Size(VABI_S(ib_uverbs_ex_create_cq_resp))).size() + 16);
+    return CommandEx(18, request, &reply, {}, 16);
+  }
+  Cq& Queue() {
+    if (queue_.cqe == 0) queue_ = MakeCq();
+    return queue_;
+  }
+  long NewQp(uint8_t type, const Bytes& input = {}) {
+    Bytes reply(world().Size(VABI_S(ib_uverbs_create_qp_resp)) + 32);
+    const uint32_t cq = Queue().handle;
+    return Command(kCreateQp, QpRequest(cq, cq, {.type = type}), &reply, input);
+  }
+  long NewQpEx(uint32_t create_flags) {
+    Bytes request = Zero(VABI_S(ib_uverbs_ex_create_qp));
+    const Body body = In(request);
+    body.Set(EXQP(pd_handle), pd_);
+    body.Set(EXQP(send_cq_handle), Queue().handle);
+    body.Set(EXQP(recv_cq_handle), Queue().handle);
+    body.Set(EXQP(qp_type), 4);
+    body.Set(EXQP(create_flags), create_flags);
+    Bytes reply = Bytes(Words(world().Size(VABI_S(ib_uverbs_ex_create_qp_resp))).size() + 32);
+    return CommandEx(24, request, &reply, {}, 32);
+  }
+  Qp& Pair() {
+    qp_ = MakeQp(Queue(), Queue(), {});
+    return qp_;
+  }
+  long RateLimit() {
+    Connect(Pair(), qp_.number);
+    Bytes request = Zero(VABI_S(ib_uverbs_ex_modify_qp));
+    const Body body = In(request).Sub(VABI_F(ib_uverbs_ex_modify_qp, base));
+    body.Set(MODIFY(qp_handle), qp_.handle);
+    body.Set(MODIFY(attr_mask), 0x1 | 1 << 25);
+    body.Set(MODIFY(qp_state), 3);
+    return CommandEx(26, request, nullptr);
+  }
+  // Another path, in the step to RTS.
+  long AlternatePath(uint8_t timeout) {
+    EXPECT_GT(ToInit(Pair()), 0) << LastRule();
+    EXPECT_GT(ToRtr(qp_, qp_.number), 0) << LastRule();
+    Bytes request = Zero(VABI_S(ib_uverbs_modify_qp));
+    const Body body = In(request);
+    body.Set(MODIFY(qp_handle), qp_.handle);
+    body.Set(MODIFY(attr_mask), 0x1 | 0x10000 | 0x2000 | 0x200 | 0x400 | 0x800 | 0x4000);
+    body.Set(MODIFY(qp_state), 3);
+    body.Set(MODIFY(timeout), 1);
+    body.Set(MODIFY(alt_port_num), 1);
+    body.Set(MODIFY(alt_timeout), timeout);
+    body.Sub(MODIFY(alt_dest)).Set(VABI_F(ib_uverbs_qp_dest, port_num), 1);
+    return Command(kModifyQp, request, nullptr);
+  }
+  long Srq(uint32_t max_wr) {
+    Bytes request = Zero(VABI_S(ib_uverbs_create_srq));
+    const Body body = In(request);
+    body.Set(VABI_F(ib_uverbs_create_srq, pd_handle), pd_);
+    body.Set(VABI_F(ib_uverbs_create_srq, max_wr), max_wr);
+    body.Set(VABI_F(ib_uverbs_create_srq, max_sge), 1);
+    const size_t core = world().Size(VABI_S(ib_uverbs_create_srq_resp));
+    Bytes reply(core + 24);
+    const long result = Command(kCreateSrq, request, &reply);
+    srq_ = In(reply).U32(VABI_F(ib_uverbs_create_srq_resp, srq_handle));
+    MapAt(reply, core, &shared_);
+    return result;
+  }
+  long Xsrq(uint32_t type) {
+    Bytes request = Zero(VABI_S(ib_uverbs_create_xsrq));
+    const Body body = In(request);
+    body.Set(VABI_F(ib_uverbs_create_xsrq, srq_type), type);
+    body.Set(VABI_F(ib_uverbs_create_xsrq, pd_handle), pd_);
+    body.Set(VABI_F(ib_uverbs_create_xsrq, max_wr), 16);
+    body.Set(VABI_F(ib_uverbs_create_xsrq, max_sge), 1);
+    body.Set(VABI_F(ib_uverbs_create_xsrq, cq_handle), Queue().handle);
+    Bytes reply(world().Size(VABI_S(ib_uverbs_create_srq_resp)) + 24);
+    return Command(39, request, &reply);
+  }
+  Bytes SrqChange(uint32_t max_wr) {
+    Bytes request = Zero(VABI_S(ib_uverbs_modify_srq));
+    In(request).Set(VABI_F(ib_uverbs_modify_srq, srq_handle), srq_);
+    In(request).Set(VABI_F(ib_uverbs_modify_srq, attr_mask), 1);
+    In(request).Set(VABI_F(ib_uverbs_modify_srq, max_wr), max_wr);
+    return request;
+  }
+  long Reg(uint64_t start, uint64_t length, uint32_t access) {
+    Bytes request = Zero(VABI_S(ib_uverbs_reg_mr));
+    const Body body = In(request);
+    body.Set(VABI_F(ib_uverbs_reg_mr, start), start);
+    body.Set(VABI_F(ib_uverbs_reg_mr, hca_va), start);
+    body.Set(VABI_F(ib_uverbs_reg_mr, length), length);
+    body.Set(VABI_F(ib_uverbs_reg_mr, pd_handle), pd_);
+    body.Set(VABI_F(ib_uverbs_reg_mr, access_flags), access);
+    Bytes reply(world().Size(VABI_S(ib_uverbs_reg_mr_resp)));
+    const long result = Command(kRegMr, request, &reply);
+    mr_ = In(reply).U32(VABI_F(ib_uverbs_reg_mr_resp, mr_handle));
+    mr_key_ = In(reply).U32(VABI_F(ib_uverbs_reg_mr_resp, lkey));
+    return result;
+  }
+  uint64_t Memory() const { return RxeTest::Address(0); }
+  long ReregAccess(uint32_t access) {
+    EXPECT_GT(Reg(Memory(), 4096, 4), 0) << LastRule();
+    Bytes request = Zero(VABI_S(ib_uverbs_rereg_mr));
+    In(request).Set(VABI_F(ib_uverbs_rereg_mr, mr_handle), mr_);
+    In(request).Set(VABI_F(ib_uverbs_rereg_mr, flags), 4);
+    In(request).Set(VABI_F(ib_uverbs_rereg_mr, access_flags), access);
+    Bytes reply(world().Size(VABI_S(ib_uverbs_rereg_mr_resp)));
+    return Command(kReregMr, request, &reply);
+  }
+  // A window of type 2 is bound to a region, which then is to go.
+  long DeregBound() {
+    EXPECT_GT(Reg(Memory(), 4096, 0x1 | 0x2 | 0x10), 0) << LastRule();
+    Bytes request = Zero(VABI_S(ib_uverbs_alloc_mw));
+    In(request).Set(VABI_F(ib_uverbs_alloc_mw, pd_handle), pd_);
+    In(request).Set(VABI_F(ib_uverbs_alloc_mw, mw_type), 2);
+    Bytes reply(world().Size(VABI_S(ib_uverbs_alloc_mw_resp)));
+    EXPECT_GT(Command(kAllocMw, request, &reply), 0) << LastRule();
+    const uint32_t window = In(reply).U32(VABI_F(ib_uverbs_alloc_mw_resp, rkey));
+    Connect(Pair(), qp_.number);
+    uint8_t* slot = qp_.send.Slot(qp_.send.producer());
+    std::memset(slot, 0, 1u << qp_.send.log2());
+    const Body wr = Body(world(), slot, world().Size(VABI_S(rxe_send_wqe))).Sub(VABI_F(rxe_send_wqe, wr));
+    wr.Set(VABI_F(rxe_send_wr, opcode), kBindMw);
+    wr.Set(VABI_F(rxe_send_wr, send_flags), kSignaled);
+    wr.Set(VABI_F(rxe_send_wr, mw_addr), Memory());
+    wr.Set(VABI_F(rxe_send_wr, mw_length), 64);
+    wr.Set(VABI_F(rxe_send_wr, mw_mr_lkey), mr_key_);
+    wr.Set(VABI_F(rxe_send_wr, mw_mw_rkey), window);
+    wr.Set(VABI_F(rxe_send_wr, mw_rkey), window + 1);
+    wr.Set(VABI_F(rxe_send_wr, mw_access), 2);
+    qp_.send.Produce();
+    EXPECT_GT(Ring(qp_), 0) << LastRule();
+    EXPECT_EQ(0u, Poll(queue_).status);
+    Bytes dereg = Zero(VABI_S(ib_uverbs_dereg_mr));
+    In(dereg).Set(VABI_F(ib_uverbs_dereg_mr, mr_handle), mr_);
+    return Command(kDeregMr, dereg, nullptr);
+  }
+  Bytes AhRequest() {
+    Bytes request = Zero(VABI_S(ib_uverbs_create_ah));
+    In(request).Set(VABI_F(ib_uverbs_create_ah, pd_handle), pd_);
+    const Body attr = In(request).Sub(VABI_F(ib_uverbs_create_ah, attr));
+    attr.Set(VABI_F(ib_uverbs_ah_attr, port_num), 1);
+    attr.Set(VABI_F(ib_uverbs_ah_attr, is_global), 1);
+    attr.Sub(VABI_F(ib_uverbs_ah_attr, grh))
+        .SetBytes(VABI_F(ib_uverbs_global_route, dgid), world().image().device[0].ports[0].gids[0].raw, 16);
+    return request;
+  }
+  long Ah() {
+    Bytes reply(world().Size(VABI_S(ib_uverbs_create_ah_resp)) + 8);
+    return Command(kCreateAh, AhRequest(), &reply);
+  }
+
+  Cq queue_;
+  Qp qp_;
+  MappedQueue shared_;
+  uint32_t srq_ = 0, mr_ = 0, mr_key_ = 0;
+  Bytes reply_;
+  std::string trace_path_;
+};
+
+struct Offence {
+  const char* kernel;
+  const char* rule;
+  int error;
+  std::function<long(Rules&)> commit;
+};
+
+using T = Rules;
+// clang-format off
+const std::vector<Offence>& Offences() {
+  static const auto* const offences = new std::vector<Offence>{
+    {"debian-6.12.117", "rxe.query_device.udata", EINVAL, [](T& t) { return t.QueryDevice(Bytes(8)); }},
+    {kNewest, "rxe.query_device.input", EOPNOTSUPP, [](T& t) { return t.QueryDevice(Bytes(8, 1)); }},
+    {kNewest, "rxe.query_device.fault", EFAULT, [](T& t) { return t.InvokeNowhere(0x80000001, t.Zero(VABI_S(ib_uverbs_ex_query_device)),
+        T::Words(t.world().Size(VABI_S(ib_uverbs_ex_query_device_resp))).size(), VABI_C(UVERBS_ATTR_UHW_IN)); }},
+    {kNewest, "rxe.create_cq.flags", EOPNOTSUPP, [](T& t) { return t.NewCqEx(1); }},
+    {"linux-4.16", "rxe.create_cq.flags", EINVAL, [](T& t) { return t.NewCqEx(1); }},
+    {"debian-6.1.192", "rxe.create_qp.input.late", EINVAL, [](T& t) { return t.NewQp(2, Bytes(8)); }},
+    {kNewest, "rxe.create_qp.flags", EOPNOTSUPP, [](T& t) { return t.NewQpEx(1 << 1); }},
+    {kNewest, "rxe.create_qp.type", EOPNOTSUPP, [](T& t) { return t.NewQp(8); }},
+    {"debian-5.10.223", "rxe.create_qp.no_cq", EINVAL, [](T& t) { return t.NewQp(9); }},
+    {kNewest, "rxe.modify_qp.mask", EOPNOTSUPP, [](T& t) { return t.RateLimit(); }},
+    // The kernel gives rxe no GID of RoCE v1; a world can.
+    {kNewest, "rxe.av.network", EINVAL, [](T& t) { t.world_.image().device[0].ports[0].gids[0].type = 1; t.Again(); return t.Ah(); }},
+    // Since 4.19 the core refuses other paths on Ethernet.
+    {"linux-4.16", "rxe.modify_qp.alt_timeout", EINVAL, [](T& t) { return t.AlternatePath(32); }},
+    {kNewest, "rxe.create_srq.type", EOPNOTSUPP, [](T& t) { return t.Xsrq(2); }},
+    {kNewest, "rxe.modify_srq.input.fault", EFAULT, [](T& t) { t.Srq(16); return t.InvokeNowhere(33, t.SrqChange(32), 0, VABI_C(UVERBS_ATTR_UHW_IN)); }},
+    {kNewest, "rxe.queue.resize.below_count", EINVAL, [](T& t) { t.Srq(63); for (uint64_t i = 0; i < 40; ++i) t.Receive(t.shared_, i, {});
+        return t.Command(33, t.SrqChange(8), nullptr, Bytes(8)); }},
+    {kNewest, "rxe.reg_mr.on_demand.implicit", EOPNOTSUPP, [](T& t) { return t.Reg(0, UINT64_MAX, 0x41); }},
+    {"debian-7.2.13", "rxe.reg_mr.on_demand.implicit", EINVAL, [](T& t) { return t.Reg(0, UINT64_MAX, 0x41); }},
+    {kNewest, "rxe.dereg_mr.bound", EINVAL, [](T& t) { return t.DeregBound(); }},
+    {kNewest, "rxe.rereg_mr.access", EOPNOTSUPP, [](T& t) { return t.ReregAccess(0x20); }},
+    {kNewest, "rxe.create_ah.fault", EFAULT, [](T& t) { return t.InvokeNowhere(5, t.AhRequest(), t.world().Size(VABI_S(ib_uverbs_create_ah_resp)), VABI_C(UVERBS_ATTR_UHW_OUT)); }},
+  };
+  return *offences;
+}
+// clang-format on
+
+class EachRxeRule : public testing::TestWithParam<size_t> {};
+
+TEST_P(EachRxeRule, RefusesWithItsErrnoAndName) {
+  const Offence& offence = Offences()[GetParam()];
+  Rules t(offence.kernel);
+  EXPECT_EQ(-offence.error, offence.commit(t));
+  EXPECT_EQ(offence.rule, t.LastRule());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EachRxeRule, testing::Range(size_t{0}, Offences().size()), [](const auto& info) {
+  const Offence& offence = Offences()[info.param];
+  std::string name = std::string(offence.rule) + "_" + offence.kernel;
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return name;
+});
+
+}  // namespace
+}  // namespace vabi::rxe

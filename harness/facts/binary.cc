@@ -61,15 +61,29 @@ bool IsNoise(const Change& change) {
          (change.change_class == ChangeClass::kAdded && !change.dangerous);
 }
 
+size_t Dangers(const std::vector<Change>& changes) {
+  return static_cast<size_t>(std::count_if(changes.begin(), changes.end(), [](const Change& one) {
+    return one.dangerous && !IsNoise(one);
+  }));
+}
+
 void CompareOne(const Header& header, const Struct& facts, const BinaryStruct& binary,
                 LayoutReport& report, bool& equal) {
   std::set<std::string> in_place, plain;
   SortPaths(facts, "", in_place, plain);
   Struct shaped = Shaped(binary.layout, "", in_place, plain);
-  // The shorter one counts as the older: growth at the end is what both sides are made for.
+  // The older one comes first, so that what the newer one added counts as that. The shorter one is
+  // the older: growth at the end is what both sides are made for. Of equal length, the order that
+  // finds less danger: what was carved from reserved members looks like a loss from the other side.
   bool binary_first = shaped.size < facts.size;
-  std::vector<Change> changes = binary_first ? DiffStruct(header.path, shaped, facts)
-                                             : DiffStruct(header.path, facts, shaped);
+  std::vector<Change> changes = DiffStruct(header.path, facts, shaped);
+  if (shaped.size <= facts.size) {
+    std::vector<Change> reversed = DiffStruct(header.path, shaped, facts);
+    if (binary_first || Dangers(reversed) < Dangers(changes)) {
+      binary_first = true;
+      changes = std::move(reversed);
+    }
+  }
   for (Change& change : changes) {
     if (IsNoise(change)) continue;
     if (binary_first) std::swap(change.before, change.after);

@@ -31,6 +31,7 @@ Json DifferencesJson(const LayoutReport& report) {
   for (const LayoutDifference& one : report.differences) {
     list.push_back({{"class", ClassName(one.change.change_class)},
                     {"dangerous", one.change.dangerous},
+                    {"same_place", one.change.same_place},
                     {"header", one.change.header},
                     {"subject", one.change.subject},
                     {"facts", one.change.before},

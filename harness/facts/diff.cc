@@ -222,7 +222,8 @@ class StructDiff {
       }
       bool same = PlainType(*old) == PlainType(leaf) && SimilarNames(old->name, leaf.name);
       Add(same ? ChangeClass::kRenamed : ChangeClass::kOtherMeaning, leaf.path, Describe(*old),
-          Describe(leaf));
+          Describe(leaf))
+          .same_place = true;
     }
   }
 
@@ -248,6 +249,8 @@ class StructDiff {
     for (const Leaf& old : old_) {
       if (old.arm.empty() || new_arms_.count(old.arm) || matched_.count(&old) || old.reserved())
         continue;
+      // Still there, in another anonymous struct: __DECLARE_FLEX_ARRAY wraps members so.
+      if (new_by_path_.count(old.path)) continue;
       matched_.insert(&old);
       if (told.insert(old.arm).second) Add(ChangeClass::kRemoved, ArmPath(old), Describe(old), "");
     }

@@ -38,6 +38,7 @@ enum class ChangeClass {
 struct Change {
   ChangeClass change_class = ChangeClass::kAdded;
   bool dangerous = false;
+  bool same_place = false;    // a member of the same place and length that has another name
   std::vector<Arch> archs{};  // where it shows
   std::string header{};
   std::string subject{};          // "struct rxe_av", "rxe_av.dmac", "RDMA_NLDEV_ATTR_MAX"

@@ -118,6 +118,18 @@ TEST_F(Dwarf, TakesGrowthAtTheEndForWhatItIsOnBothSides) {
               ElementsAre("appended struct a_resp: 8 bytes → 12 bytes: unsigned int c @8"));
 }
 
+TEST_F(Dwarf, TakesWhatWasCarvedFromReservedForThatOnBothSides) {
+  const std::string
+      old = "struct a_resp { unsigned a; unsigned char reserved[4]; }",
+      now = "struct a_resp { unsigned a; unsigned short flags; unsigned char rsvd[2]; }";
+  EXPECT_THAT(Told(Compare(Facts(old + ";\n"), now + " r;\n")),
+              ElementsAre("carved_reserved a_resp.flags: unsigned char[4] reserved @4 → short "
+                          "unsigned int flags @4"));
+  EXPECT_THAT(Told(Compare(Facts(now + ";\n"), old + " r;\n")),
+              ElementsAre("carved_reserved a_resp.flags: unsigned short flags @4 → unsigned "
+                          "char[4] reserved @4"));
+}
+
 TEST_F(Dwarf, ComparesBitfieldsBitByBit) {
   Snapshot facts = Facts("#include <linux/types.h>\nstruct b { __u32 one:3, two:5; };\n");
   LayoutReport report = Compare(facts, "struct b { unsigned one:4, two:5; } r;\n");

@@ -19,6 +19,7 @@ from verbs_abi import errors, paths
 AXES = {
     "kernels": "kernel",
     "userlands": "userland",
+    "sources": "source",
     "providers": "provider",
     "overlays": "overlay",
     "plans": "plan",

@@ -10,7 +10,7 @@ import dataclasses
 import hashlib
 import re
 
-from verbs_abi import matrix
+from verbs_abi import matrix, userlands
 from verbs_abi.errors import UserError, unknown
 
 # Scenario, what is run. The usual one is not written in a cell's name.
@@ -113,8 +113,7 @@ def parse(text):
 
 
 def check_userland(name):
-    if name not in matrix.names("userlands"):
-        raise unknown("userland", name, matrix.names("userlands"))
+    userlands.check(name)
 
 
 def kernels():

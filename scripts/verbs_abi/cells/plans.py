@@ -13,6 +13,7 @@ import fnmatch
 from verbs_abi import matrix
 from verbs_abi.cells import ids
 from verbs_abi.errors import UserError, unknown
+from verbs_abi.userlands import built
 
 DEFAULT_USERLAND = "deb-44.0"
 DEFAULT_PLAN = "quick"
@@ -29,6 +30,19 @@ def _pick(kind, wanted, names):
     return picked
 
 
+def _userlands(wanted):
+    """Names that are built (src-44.0+headers=…) are taken as they are: no list holds them all."""
+    patterns = [wanted] if isinstance(wanted, str) else list(wanted)
+    picked = []
+    for pattern in patterns:
+        if built.is_name(pattern):
+            ids.check_userland(pattern)
+            picked.append(pattern)
+        else:
+            picked += _pick("userland", pattern, matrix.names("userlands"))
+    return list(dict.fromkeys(picked))
+
+
 def _providers(wanted):
     names = matrix.names("providers")
     if wanted == "*":
@@ -38,7 +52,7 @@ def _providers(wanted):
 
 def cells_of(group):
     """The cells of one group, in the order kernel, provider, overlay, scenario."""
-    userlands = _pick("userland", group.get("userlands", [DEFAULT_USERLAND]), matrix.names("userlands"))
+    userlands = _userlands(group.get("userlands", [DEFAULT_USERLAND]))
     kernels = _pick("kernel", group.get("kernels", "*"), list(ids.kernels()))
     for userland in userlands:
         for kernel in kernels:

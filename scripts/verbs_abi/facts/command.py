@@ -63,6 +63,11 @@ def _diff(actions):
     )
     parser.add_argument("old", metavar="A", help=SNAPSHOT_HELP)
     parser.add_argument("new", metavar="B", help=SNAPSHOT_HELP)
+    parser.add_argument(
+        "--against",
+        metavar="USERLAND",
+        help="only structs that this rdma-core passes: src-44.0, deb-44.0, or libraries built with -g",
+    )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="for programs")
     form.add_argument("--markdown", action="store_true", help="for a page")
@@ -71,7 +76,21 @@ def _diff(actions):
         form = [f"--{name}" for name in ("json", "markdown") if getattr(arguments, name)]
         return ["diff", *form, arguments.old, arguments.new]
 
-    parser.set_defaults(handler=_run(words))
+    def handler(arguments):
+        if arguments.against is None:
+            return _run(words)(arguments)
+        from verbs_abi.facts import passed
+
+        with passed.listed(arguments.against) as names:
+            return _run(lambda a: [*words(a), "--only", str(names)])(arguments)
+
+    parser.set_defaults(handler=handler)
+
+
+def _build(actions):
+    from verbs_abi.facts.builds import command
+
+    command.register(actions)
 
 
 def _headers(actions):
@@ -170,7 +189,7 @@ def _list(actions):
 
 
 # One function an action.
-ACTIONS = (_extract, _diff, _headers, _modules, _layout, _show, _history, _list)
+ACTIONS = (_extract, _diff, _headers, _modules, _layout, _build, _show, _history, _list)
 
 
 def register(subparsers):

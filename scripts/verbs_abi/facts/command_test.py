@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 import argparse
+import contextlib
 import json
 
 import jsonschema
@@ -7,6 +8,7 @@ import pytest
 
 from verbs_abi import errors, paths
 from verbs_abi.facts import command
+from verbs_abi.facts import passed as names_passed
 
 
 @pytest.fixture(name="ran")
@@ -42,6 +44,7 @@ def call(*words):
         ("diff a b", "diff a b"),
         ("diff a b --json", "diff --json a b"),
         ("diff --markdown a b", "diff --markdown a b"),
+        ("diff a b --against l", "diff a b --only PASSED"),
         ("headers a out", "headers a out"),
         ("modules /lib/modules", "modules /lib/modules"),
         ("modules x --against a --base v --json", "modules --against a --base v --json x"),
@@ -53,7 +56,8 @@ def call(*words):
         ("list", "list"),
     ],
 )
-def test_arguments_reach_the_program(ran, given, passed):
+def test_arguments_reach_the_program(ran, given, passed, monkeypatch):
+    monkeypatch.setattr(names_passed, "listed", lambda _: contextlib.nullcontext("PASSED"))
     assert call(*given.split()) == 0
     assert ran.words == passed.split()
 

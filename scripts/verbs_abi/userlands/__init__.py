@@ -5,8 +5,8 @@
     argv, env = userland.command(["ibv_devinfo", "-v"], shim)
 """
 
-from verbs_abi import matrix
-from verbs_abi.userlands import definition, elf, fetch, store, userland
+from verbs_abi import errors, matrix
+from verbs_abi.userlands import built, definition, elf, fetch, store, userland
 
 DEFAULT = "deb-44.0"
 
@@ -18,12 +18,22 @@ def names():
     return matrix.names("userlands")
 
 
+def check(name):
+    """Exit 2 with the nearest names unless a userland of that name can be had."""
+    if built.is_name(name):
+        built.parts(name)
+    elif name not in names():
+        raise errors.unknown("userland", name, names())
+
+
 def get(name=DEFAULT, *, deep=False, again=False):
     """The Userland of that name, fetched and unpacked first when it is not in the cache.
 
     Exit 2 (errors.UserError) for unknown names and when packages cannot be had. See fetch.ensure
-    for the flags.
+    for the flags. A name such as src-44.0+headers=debian-6.12.117 is built, see facts/builds.
     """
+    if built.is_name(name):
+        return built.get(name)
     return userland.from_store(fetch.ensure(definition.load(name), deep=deep, again=again))
 
 

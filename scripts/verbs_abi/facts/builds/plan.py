@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Which pairs a plan builds: "builds" in matrix/plans/NAME.json.
+
+    "builds": [{"sources": "*", "headers": ["own", "nearest"]}]
+
+`sources` and `headers` are "*" or lists of names and patterns; headers also "own" (those of the source), "nearest"
+(the kernels nearest to it) and "debian-*" and the like.
+"""
+
+import fnmatch
+
+from verbs_abi import matrix
+from verbs_abi.errors import unknown
+from verbs_abi.facts import tool
+
+
+def of(name):
+    """[(source name, headers name)] of a plan, each once."""
+    return pairs(matrix.get("plans", name).data.get("builds", []))
+
+
+def pairs(groups):
+    """The same of its groups."""
+    found = {}
+    for group in groups:
+        for source in _pick("source", group.get("sources", "*"), matrix.names("sources")):
+            for headers in headers_of(source, group.get("headers", ["own", "nearest"])):
+                found[(source, headers)] = None
+    return list(found)
+
+
+def headers_of(source, wanted):
+    """Names of snapshots for one registered source."""
+    data = matrix.get("sources", source).data
+    found = []
+    for word in [wanted] if isinstance(wanted, str) else wanted:
+        if word == "own":
+            found.append(data["headers"])
+        elif word == "nearest":
+            found += data["kernels"]
+        else:
+            found += _pick("set of headers", word, tool.names())
+    return list(dict.fromkeys(found))
+
+
+def _pick(kind, wanted, names):
+    found = []
+    for pattern in [wanted] if isinstance(wanted, str) else wanted:
+        matching = fnmatch.filter(names, pattern)
+        if not matching:
+            raise unknown(kind, pattern, names)
+        found += matching
+    return list(dict.fromkeys(found))

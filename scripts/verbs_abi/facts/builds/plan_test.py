@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-2-Clause
+import pytest
+
+from verbs_abi import matrix
+from verbs_abi.errors import UserError
+from verbs_abi.facts import tool
+from verbs_abi.facts.builds import layout, plan, sources
+
+DEBIANS = ["debian-5.10.223", "debian-6.1.192", "debian-6.12.117", "debian-7.2.13", "debian-7.3.4"]
+
+
+def test_a_sources_own_headers_and_its_nearest_kernels():
+    assert plan.headers_of("src-44.0", ["own", "nearest"]) == ["rdma-core-v44", "debian-6.1.192", "debian-6.12.117"]
+    assert plan.headers_of("src-44.0", ["nearest", "debian-6.1*"]) == ["debian-6.1.192", "debian-6.12.117"]
+    assert len(plan.headers_of("src-44.0", "*")) == len(tool.names()) >= 56
+
+
+def test_every_registered_source_names_headers_and_kernels_that_there_are():
+    for entry in matrix.load("sources").values():
+        assert entry.data["headers"] in tool.names()
+        assert set(entry.data["kernels"]) <= set(DEBIANS)
+
+
+def test_pairs_are_named_once():
+    groups = [{"sources": ["src-44.0"], "headers": ["own"]}, {"sources": "src-4*", "headers": ["own", "nearest"]}]
+    assert plan.pairs(groups) == [("src-44.0", "rdma-core-v44"), ("src-44.0", "debian-6.1.192"),
+                                  ("src-44.0", "debian-6.12.117")]
+
+
+def test_unknown_names_are_told():
+    with pytest.raises(UserError, match="src-4.0"):
+        plan.pairs([{"sources": ["src-4.0"]}])
+    with pytest.raises(UserError, match="debian-9"):
+        plan.headers_of("src-44.0", ["debian-9"])
+
+
+def test_a_pair_is_held_against_its_kernel_and_the_neighbours():
+    source = sources.Source("s", "44.0", None, "d", "rdma-core-v44", ("debian-6.1.192",))
+    assert layout.kernels_of(source, "debian-6.12.117") == ["debian-6.12.117", "debian-6.1.192", "debian-7.2.13"]
+    assert layout.kernels_of(source, "debian-5.10.223") == ["debian-5.10.223", "debian-6.1.192"]
+    assert layout.kernels_of(source, "rdma-core-v44") == ["debian-6.1.192"]
+
+
+def test_headers_of_a_kernel_are_those_of_its_model():
+    assert tool.headers("linux-5.6").name == tool.of_kernel("linux-5.6")
+    assert tool.headers("debian-6.1.192").name == "debian-6.1.192"
+    with pytest.raises(UserError, match="debian-6.1.193.*"):
+        tool.headers("debian-6.1.193")
+
+
+@pytest.mark.parametrize("subject, name", [("struct rxe_av", "rxe_av"), ("union u", "u"), ("rxe_av.a.b", "rxe_av")])
+def test_a_subject_names_its_struct(subject, name):
+    assert layout.struct_of(subject) == name

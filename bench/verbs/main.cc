@@ -30,34 +30,39 @@ double Seconds() {
 }
 
 double QueryDeviceNs(ibv_context* context) {
-  struct {
-    ib_uverbs_ioctl_hdr header;
-    ib_uverbs_attr attributes[3];
-  } command;
+  constexpr int kAttributes = 3;
+  // The header ends in an array without length: the attributes stand right behind it.
+  constexpr size_t kBytes = sizeof(ib_uverbs_ioctl_hdr) + kAttributes * sizeof(ib_uverbs_attr);
+  alignas(8) unsigned char bytes[kBytes] = {};
+  auto* header = reinterpret_cast<ib_uverbs_ioctl_hdr*>(bytes);
+  auto* attributes = reinterpret_cast<ib_uverbs_attr*>(bytes + sizeof *header);
   ib_uverbs_query_device request = {};
   ib_uverbs_query_device_resp reply = {};
-  memset(&command, 0, sizeof command);
-  command.header.length = sizeof command;
-  command.header.object_id = UVERBS_OBJECT_DEVICE;
-  command.header.method_id = UVERBS_METHOD_INVOKE_WRITE;
-  command.header.num_attrs = 3;
-  command.header.driver_id = 0;
-  command.attributes[0] = {UVERBS_ATTR_WRITE_CMD, 4, UVERBS_ATTR_F_MANDATORY, {}, {}};
-  command.attributes[0].data = IB_USER_VERBS_CMD_QUERY_DEVICE;
-  command.attributes[1] = {UVERBS_ATTR_CORE_IN, sizeof request, UVERBS_ATTR_F_MANDATORY, {}, {}};
-  command.attributes[1].data = reinterpret_cast<uint64_t>(&request);
-  command.attributes[2] = {UVERBS_ATTR_CORE_OUT, sizeof reply, UVERBS_ATTR_F_MANDATORY, {}, {}};
-  command.attributes[2].data = reinterpret_cast<uint64_t>(&reply);
+  header->length = kBytes;
+  header->object_id = UVERBS_OBJECT_DEVICE;
+  header->method_id = UVERBS_METHOD_INVOKE_WRITE;
+  header->num_attrs = kAttributes;
+  const auto set = [&](int index, uint16_t id, size_t length, uint64_t data) {
+    attributes[index].attr_id = id;
+    attributes[index].len = static_cast<uint16_t>(length);
+    attributes[index].flags = UVERBS_ATTR_F_MANDATORY;
+    attributes[index].data = data;
+  };
+  set(0, UVERBS_ATTR_WRITE_CMD, sizeof(uint64_t), IB_USER_VERBS_CMD_QUERY_DEVICE);
+  set(1, UVERBS_ATTR_CORE_IN, sizeof request, reinterpret_cast<uint64_t>(&request));
+  set(2, UVERBS_ATTR_CORE_OUT, sizeof reply, reinterpret_cast<uint64_t>(&reply));
   // The right driver id is the one that is not refused.
   int result = -1;
   for (uint32_t driver = 0; driver < 32 && result != 0; ++driver) {
-    command.header.driver_id = driver;
-    result = ioctl(context->cmd_fd, RDMA_VERBS_IOCTL, &command);
+    header->driver_id = driver;
+    result = ioctl(context->cmd_fd, RDMA_VERBS_IOCTL, header);
   }
   if (result != 0) return -1;
   constexpr int kRounds = 20000;
   const double start = Seconds();
-  for (int i = 0; i < kRounds; ++i) ioctl(context->cmd_fd, RDMA_VERBS_IOCTL, &command);
+  for (int i = 0; i < kRounds; ++i) {
+    if (ioctl(context->cmd_fd, RDMA_VERBS_IOCTL, header) != 0) return -1;
+  }
   return (Seconds() - start) / kRounds * 1e9;
 }
 

@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 
 #include <mutex>
-#include <new>
+#include <type_traits>
 
 #include "shims/sys/sys.h"
 
@@ -24,7 +24,7 @@ struct Description {
   int owner;  // the process that opened it
 };
 
-constexpr int kChunk = 1024;
+constexpr int kChunk = 256;
 
 struct Table {
   std::mutex mutex;
@@ -33,11 +33,12 @@ struct Table {
 };
 
 // Never destroyed: other threads and exit handlers still close descriptors at the very end.
-alignas(Table) char g_table_storage[sizeof(Table)];
-std::atomic<Table*> g_table{nullptr};
+static_assert(std::is_trivially_destructible_v<Table>);
+constinit Table g_table;
+std::atomic<bool> g_set_up{false};
 std::atomic<uint64_t> g_credentials{0};
 
-Table& TheTable() { return *g_table.load(std::memory_order_acquire); }
+Table& TheTable() { return g_table; }
 
 Description** SlotOf(Table& table, int fd) {
   Description**& chunk = table.chunks[fd / kChunk];
@@ -86,8 +87,7 @@ bool InOthersMemory() { return g_process != 0 && sys::GetPid() != g_process; }
 }  // namespace
 
 void SetUpDescriptors() {
-  if (g_table.load() != nullptr) return;
-  g_table.store(new (g_table_storage) Table, std::memory_order_release);
+  if (g_set_up.exchange(true)) return;
   g_process = sys::GetPid();
   __register_atfork(BeforeFork, AfterForkInParent, AfterForkInChild, &__dso_handle);
 }
@@ -126,9 +126,8 @@ void ClosedRange(unsigned first, unsigned last) {
 }
 
 void NoteExec() {
-  Table* table = g_table.load(std::memory_order_acquire);
-  if (table == nullptr) return;
-  for (int fd = 0; fd < table->end; ++fd) {
+  const int end = TheTable().end;
+  for (int fd = 0; fd < end; ++fd) {
     if (!(BitsOf(fd) & kFake)) continue;
     const long flags = sys::Syscall(SYS_fcntl, fd, F_GETFD);
     if (flags >= 0 && !(flags & FD_CLOEXEC)) {

@@ -97,9 +97,34 @@ class Runner {
         static_cast<int>(count < trace::kMaxAttributes ? count : trace::kMaxAttributes);
     for (int i = 0; i < call_.record.attribute_count; ++i) {
       const UserAttr& attribute = attributes[i];
-      call_.record.attributes[i] = {attribute.attr_id, attribute.len, attribute.flags, attribute.data,
-                                    attribute.len <= sizeof(attribute.data)};
+      const bool is_inline = IsInline(attribute);
+      uint64_t value = 0;
+      if (is_inline) {
+        // A short attribute's data stand in the first bytes; the others mean nothing.
+        std::memcpy(&value, &attribute.data, attribute.len != 0 ? attribute.len : sizeof(value));
+      }
+      call_.record.attributes[i] = {attribute.attr_id, attribute.len, attribute.flags, value, is_inline};
     }
+  }
+
+  // Do the data stand in the attribute itself? A reply's never do, however short it is: its address does. Of an
+  // attribute that this kernel does not know, nobody can tell.
+  bool IsInline(const UserAttr& attribute) const {
+    const int index = state_.method->Find(attribute.attr_id);
+    if (index < 0 || attribute.len > sizeof(attribute.data)) return false;
+    switch (state_.method->attributes[static_cast<size_t>(index)].spec->kind) {
+      case AttrKind::kPtrOut:
+        return false;
+      case AttrKind::kIdr:
+      case AttrKind::kFd:
+      case AttrKind::kRawFd:
+        return true;
+      case AttrKind::kPtrIn:
+      case AttrKind::kEnumIn:
+      case AttrKind::kIdrsArray:
+        return attribute.len != 0;
+    }
+    return false;
   }
 
   // ib_uverbs_run_method

@@ -38,6 +38,9 @@ TEST_F(IoctlTest, CreatesAndDestroys) {
   EXPECT_EQ("ioctl", line["via"]);
   EXPECT_EQ("CQ.CREATE", line["name"]);
   EXPECT_EQ(5u, line["attrs"].size());
+  EXPECT_EQ(0, line["attrs"][0]["value"]) << "the handle";
+  EXPECT_EQ(16, line["attrs"][1]["value"]) << "cqe, in the attribute";
+  EXPECT_FALSE(line["attrs"][4].contains("value")) << "4 bytes, but an address to answer at";
 
   Bytes events(8, 0xff);
   Request destroy = New(VABI_C(UVERBS_OBJECT_CQ), VABI_C(UVERBS_METHOD_CQ_DESTROY));
@@ -46,6 +49,20 @@ TEST_F(IoctlTest, CreatesAndDestroys) {
   ASSERT_EQ(0, Ioctl(destroy));
   EXPECT_EQ(Bytes(8, 0), events);
   EXPECT_EQ(-ENOENT, Ioctl(destroy));
+}
+
+// What this kernel does not know may be an address: nobody can tell.
+TEST_F(IoctlTest, TracesNoValueOfUnknownAttributes) {
+  OpenContext();
+  Bytes cqe(4);
+  Request call = CreateCqCall(&cqe);
+  call.Add(0x777, 8, 0x1234, 0);
+  call.Find(C(VABI_C(UVERBS_ATTR_CREATE_CQ_CQE)))->data |= 0xabcdULL << 32;
+  ASSERT_EQ(0, Ioctl(call));
+  const auto line = Last();
+  EXPECT_EQ(0x777, line["attrs"][5]["id"]);
+  EXPECT_FALSE(line["attrs"][5].contains("value"));
+  EXPECT_EQ(16, line["attrs"][1]["value"]) << "four bytes are the value, what stands behind them is not";
 }
 
 // uobj_destroy comes before the handler: an unwritable reply does not bring the object back.

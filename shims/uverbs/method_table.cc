@@ -48,26 +48,26 @@ size_t AttrSize::In(const World& world) const {
 }
 
 MethodTable::MethodTable(const Device& device) {
-  const std::span<const MethodSpec> generic[] = {
-      DeviceMethods(), CqMethods(), QpMethods(),       SrqMethods(),        WqMethods(),
-      MrMethods(),     DmMethods(), CountersMethods(), AsyncEventMethods(), DestroyMethods(),
-      UnmodelledMethods()};
-  for (const auto& methods : generic) {
-    for (const MethodSpec& spec : methods) Add(device, spec);
+  const std::span<const MethodSpec> sources[] = {
+      DeviceMethods(), CqMethods(),       QpMethods(),         SrqMethods(),     WqMethods(),
+      MrMethods(),     DmMethods(),       CountersMethods(),   AsyncEventMethods(),
+      DestroyMethods(), UnmodelledMethods(), device.driver().PrivateMethods()};
+  size_t methods = 0, attributes = 0;
+  for (const auto& source : sources) {
+    methods += source.size();
+    // Two more for the driver's own request and reply.
+    for (const MethodSpec& spec : source) attributes += spec.attributes.size() + 2;
   }
-  for (const MethodSpec& spec : device.driver().PrivateMethods()) {
-    if (spec.handler != nullptr) Add(device, spec);
+  methods_.reserve(methods);
+  // Methods hold spans of these: they must not move.
+  attributes_.reserve(attributes);
+  for (const auto& source : sources) {
+    for (const MethodSpec& spec : source) {
+      if (spec.handler != nullptr || spec.unmodelled != nullptr) Add(device, spec);
+    }
   }
-  for (const MethodSpec& spec : device.driver().PrivateMethods()) {
-    if (spec.handler != nullptr) continue;
-    const World& world = device.world();
-    const MethodRow& row = MethodRows()[Index(spec.id)];
-    const auto object = world.Constant(row.object), method = world.Constant(row.method);
-    if (!object || !method) continue;
-    const auto found =
-        methods_.find(Key(static_cast<uint16_t>(*object), static_cast<uint16_t>(*method)));
-    if (found != methods_.end()) AddAttributes(device, spec, &found->second);
-  }
+  std::stable_sort(methods_.begin(), methods_.end(),
+                   [](const CompiledMethod& a, const CompiledMethod& b) { return a.key < b.key; });
 }
 
 void MethodTable::Add(const Device& device, const MethodSpec& spec) {
@@ -75,28 +75,37 @@ void MethodTable::Add(const Device& device, const MethodSpec& spec) {
   const MethodRow& row = MethodRows()[Index(spec.id)];
   const auto object = world.Constant(row.object), method = world.Constant(row.method);
   if (!object || !method || !world.Served(spec.id) || !device.Offers(spec.needs)) return;
-  CompiledMethod compiled;
-  compiled.spec = &spec;
-  compiled.name = row.name;
   // uapi_finalize_disable: a mandatory handle of an object that is not there makes the method uncallable.
   for (const AttrSpec& attribute : spec.attributes) {
     if (attribute.mandatory && world.Constant(attribute.id) && ObjectMissing(device, attribute)) return;
   }
-  AddAttributes(device, spec, &compiled);
-  methods_[Key(static_cast<uint16_t>(*object), static_cast<uint16_t>(*method))] = std::move(compiled);
+  CompiledMethod compiled;
+  compiled.key = static_cast<uint32_t>(static_cast<uint16_t>(*object)) << 16 |
+                 static_cast<uint16_t>(*method);
+  compiled.spec = &spec;
+  compiled.name = row.name;
+  const size_t first = attributes_.size();
+  AddAttributes(device, spec, first, &compiled);
+  // What the driver adds to a generic method (ADD_UVERBS_ATTRIBUTES_SIMPLE).
+  for (const MethodSpec& more : device.driver().PrivateMethods()) {
+    if (more.handler == nullptr && more.id == spec.id) AddAttributes(device, more, first, &compiled);
+  }
+  compiled.attributes = std::span<const CompiledAttr>(attributes_).subspan(first);
+  methods_.push_back(compiled);
 }
 
-void MethodTable::AddAttributes(const Device& device, const MethodSpec& spec, CompiledMethod* method) {
+void MethodTable::AddAttributes(const Device& device, const MethodSpec& spec, size_t first,
+                                CompiledMethod* method) {
   const World& world = device.world();
   const auto add = [&](const AttrSpec& attribute, bool is_udata) {
     const auto id = world.Constant(attribute.id);
     if (!id) return;
     const size_t max = attribute.max.In(world);
-    method->attributes.push_back({static_cast<uint16_t>(*id), is_udata,
-                                  static_cast<uint16_t>(attribute.min.In(world)),
-                                  static_cast<uint16_t>(max < kNoLimit ? max : kNoLimit), &attribute});
+    attributes_.push_back({static_cast<uint16_t>(*id), is_udata,
+                           static_cast<uint16_t>(attribute.min.In(world)),
+                           static_cast<uint16_t>(max < kNoLimit ? max : kNoLimit), &attribute});
     if (IsObject(attribute) && attribute.access == Access::kDestroy) {
-      method->destroys = static_cast<int>(method->attributes.size()) - 1;
+      method->destroys = static_cast<int>(attributes_.size() - first) - 1;
     }
   };
   for (const AttrSpec& attribute : spec.attributes) add(attribute, false);
@@ -132,10 +141,8 @@ const char* MethodTable::NameOf(const World& world, uint16_t object, uint16_t me
 }
 
 bool MethodTable::HasPrivateObject(uint64_t id) const {
-  for (const auto& [key, method] : methods_) {
-    if (key >> 16 == id) return true;
-  }
-  return false;
+  return std::any_of(methods_.begin(), methods_.end(),
+                     [id](const CompiledMethod& method) { return method.key >> 16 == id; });
 }
 
 }  // namespace vabi

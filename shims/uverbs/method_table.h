@@ -2,10 +2,9 @@
 #ifndef VABI_SHIMS_UVERBS_METHOD_TABLE_H_
 #define VABI_SHIMS_UVERBS_METHOD_TABLE_H_
 
+#include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "shims/uverbs/ioctl_spec.h"
@@ -25,11 +24,12 @@ struct CompiledAttr {
 };
 
 struct CompiledMethod {
+  uint32_t key = 0;  // object << 16 | method
   const MethodSpec* spec = nullptr;
   const char* name = nullptr;  // "CQ.CREATE"
   bool has_udata = false;
   int destroys = -1;  // index of the attribute with Access::kDestroy
-  std::vector<CompiledAttr> attributes;
+  std::span<const CompiledAttr> attributes;
 
   int Find(uint16_t id) const {
     for (size_t i = 0; i < attributes.size(); ++i) {
@@ -43,8 +43,9 @@ class MethodTable {
  public:
   explicit MethodTable(const Device& device);
   const CompiledMethod* Find(uint16_t object, uint16_t method) const {
-    const auto found = methods_.find(Key(object, method));
-    return found == methods_.end() ? nullptr : &found->second;
+    const uint32_t key = uint32_t{object} << 16 | method;
+    const auto found = std::lower_bound(methods_.begin(), methods_.end(), key, Before);
+    return found == methods_.end() || found->key != key ? nullptr : &*found;
   }
   // Name of a method whether this device has it or not; null: the fake kernel does not know it.
   static const char* NameOf(const World& world, uint16_t object, uint16_t method);
@@ -52,11 +53,15 @@ class MethodTable {
   bool HasPrivateObject(uint64_t id) const;
 
  private:
-  static uint32_t Key(uint16_t object, uint16_t method) { return uint32_t{object} << 16 | method; }
+  static bool Before(const CompiledMethod& method, uint32_t key) { return method.key < key; }
   void Add(const Device& device, const MethodSpec& spec);
-  void AddAttributes(const Device& device, const MethodSpec& spec, CompiledMethod* method);
+  // first: where the method's attributes start.
+  void AddAttributes(const Device& device, const MethodSpec& spec, size_t first,
+                     CompiledMethod* method);
 
-  std::unordered_map<uint32_t, CompiledMethod> methods_;
+  // Each process builds this when it looks for devices: two pieces of memory, by key and by method.
+  std::vector<CompiledMethod> methods_;
+  std::vector<CompiledAttr> attributes_;
 };
 
 // The generic methods, from methods_*.cc.

@@ -9,6 +9,7 @@ asked for is imported, so that one command's dependencies cost the others nothin
 
 import argparse
 import importlib
+import importlib.util
 import os
 import signal
 import sys
@@ -20,7 +21,8 @@ COMMANDS = (
     ("run", "verbs_abi.run.command", "run cells of the matrix, write the reports"),
     ("exec", "verbs_abi.run.exec", "run any program in the world of one kernel"),
     ("explain", "verbs_abi.run.explain", "why a cell ended as it did, step by step"),
-    ("list", "verbs_abi.listing", "kernels, userlands, providers, overlays, plans, cells"),
+    ("list", "verbs_abi.listing", "kernels, userlands, providers, overlays, plans, cells, rules …"),
+    ("world", "verbs_abi.run.world", "compile a world; what a kernel's model comes to"),
     ("facts", "verbs_abi.facts.command", "ABI facts: extract, diff, headers, modules"),
     ("gate", "verbs_abi.gate.command", "may one userland be released in place of another"),
     ("oracle", "verbs_abi.oracle.command", "answers of real kernels: record, check"),
@@ -32,9 +34,22 @@ DESCRIPTION = "Does this rdma-core work on that kernel, and how? Tested without 
 EPILOG = "Exit status: 0 all as expected, 1 something unexpected, 2 usage or set-up error."
 
 
+def present():
+    """The rows of COMMANDS whose modules are part of this version."""
+    found = []
+    for row in COMMANDS:
+        try:
+            if importlib.util.find_spec(row[1]):
+                found.append(row)
+        except ModuleNotFoundError:  # of its package
+            pass
+    return found
+
+
 def _overview():
-    width = max(len(name) for name, _, _ in COMMANDS)
-    rows = "\n".join(f"  {name:{width}}  {what}" for name, _, what in COMMANDS)
+    commands = present()
+    width = max(len(name) for name, _, _ in commands)
+    rows = "\n".join(f"  {name:{width}}  {what}" for name, _, what in commands)
     return (
         f"usage: verbs-abi COMMAND [ARGUMENTS]\n\n{DESCRIPTION}\n\ncommands:\n{rows}\n\n"
         f"'verbs-abi COMMAND --help' tells a command's arguments.\n{EPILOG}\n"
@@ -53,7 +68,7 @@ def _load(name):
                     f"'{name}' needs the Python module {error.name}, which is missing",
                     hint="Start it through the verbs-abi launcher, which installs it.",
                 ) from error
-    raise errors.unknown("command", name, [known for known, _, _ in COMMANDS])
+    raise errors.unknown("command", name, [known for known, _, _ in present()])
 
 
 def _parse(argv):

@@ -27,7 +27,7 @@ def start(*words, launcher=paths.LAUNCHER, cwd="/", **env):
 def test_help_names_every_command():
     result = start("--help")
     assert result.returncode == 0
-    for name, _, what in cli.COMMANDS:
+    for name, _, what in cli.present():
         assert f"  {name}" in result.stdout and what in result.stdout
     assert start("help").stdout == result.stdout
     assert "usage: verbs-abi list" in start("help", "list").stdout
@@ -74,12 +74,46 @@ def test_a_reader_that_went_away_is_no_traceback():
     assert "Traceback" not in result.stderr and "Exception" not in result.stderr
 
 
-@pytest.mark.parametrize("axis", ("kernels", "userlands", "providers", "overlays", "plans"))
+@pytest.mark.parametrize(
+    "axis", ("kernels", "userlands", "providers", "overlays", "scenarios", "plans")
+)
 def test_lists_are_tables_for_people_and_json_for_programs(axis):
     rows = json.loads(start("list", axis, "--json").stdout)
     lines = start("list", axis).stdout.splitlines()
     assert lines[0].startswith("name")
     assert [line.split()[0] for line in lines[1:]] == [row["name"] for row in rows]
+
+
+def test_cells_are_listed_as_a_plan_has_them_or_as_named():
+    rows = json.loads(start("list", "cells", "--json").stdout)
+    assert len(rows) == len({row["id"] for row in rows})
+    some = json.loads(start("list", "cells", "--kernel", "linux-4.16", "--provider", "rxe", "--json").stdout)
+    assert some == [
+        row for row in rows if row["kernel"] == "linux-4.16" and "rxe" in row["provider"]
+    ]
+    # Of no plan: made from what is named.
+    lines = start("list", "cells", "--kernel", "linux-4.16", "--provider", "rxe", "--overlay", "errno@CREATE_QP=EIO")
+    assert lines.stdout == "id\ndeb-44.0/linux-4.16/rxe/errno@CREATE_QP=EIO\n"
+
+
+@pytest.mark.parametrize(
+    "words, wrong, nearest",
+    (
+        (("--plan", "quik"), "plan 'quik'", "quick"),
+        (("--kernel", "linux-416"), "kernel 'linux-416'", "linux-4.16"),
+        (("--provider", "mlx"), "provider 'mlx'", "mlx5"),
+        (("--userland", "deb-44"), "userland 'deb-44'", "deb-44.0"),
+        (("--overlay", "no-netlnk"), "overlay 'no-netlnk'", "no-netlink"),
+        (("--scenario", "journy"), "scenario 'journy'", "journey"),
+    ),
+)
+def test_wrong_names_of_cells_bring_the_nearest(words, wrong, nearest):
+    for command in (("list", "cells"), ("run",)):
+        result = start(*command, *words)
+        first, second = result.stderr.splitlines()
+        assert (result.returncode, result.stdout) == (2, "")
+        assert first == f"verbs-abi: unknown {wrong}"
+        assert second.startswith(f"Nearest: {nearest}")
 
 
 def test_userlands_are_listed_with_their_state(tmp_path):
@@ -102,8 +136,8 @@ def test_it_runs_from_any_folder_through_links_and_with_spaces_in_its_path(copy,
     (tmp_path / "absolute").symlink_to(copy / "verbs-abi")
     (tmp_path / "relative").symlink_to("absolute")
     for launcher in (copy / "verbs-abi", tmp_path / "absolute", tmp_path / "relative"):
-        assert start("list", "plans", launcher=launcher, cwd=tmp_path).stdout == "name  title\n"
-    assert start("list", "plans", launcher="./verbs-abi", cwd=copy).stdout == "name  title\n"
+        assert start("list", "plans", launcher=launcher, cwd=tmp_path).stdout == "name  cells  about\n"
+    assert start("list", "plans", launcher="./verbs-abi", cwd=copy).stdout == "name  cells  about\n"
     result = subprocess.run(
         ["sh", "-c", 'PATH=$1:$PATH; verbs-abi list plans', "-", str(copy)],
         cwd="/",
@@ -112,7 +146,7 @@ def test_it_runs_from_any_folder_through_links_and_with_spaces_in_its_path(copy,
         timeout=60,
         check=False,
     )
-    assert result.stdout == "name  title\n"
+    assert result.stdout == "name  cells  about\n"
 
 
 def test_python_files_and_variables_of_the_caller_are_not_its_own(tmp_path):

@@ -13,19 +13,89 @@ import sys
 from verbs_abi import errors, matrix
 
 
-def _from_matrix(axis, *keys):
-    """Rows of an axis: each entry's name and these keys of its file."""
+def _kernels(_arguments):
+    """The kernels that cells can name, oldest first."""
+    from verbs_abi.cells import ids
 
-    def rows(_arguments):
-        return (
-            ("name", *keys),
-            [
-                {"name": name, **{key: entry.data.get(key, "") for key in keys}}
-                for name, entry in matrix.load(axis).items()
-            ],
+    columns = ("name", "kind", "parent", "headers", "known_by", "about")
+    return columns, [
+        {"name": name, **{key: entry.data.get(key) or "" for key in columns[1:]}}
+        for name, entry in ids.kernels().items()
+    ]
+
+
+def _providers(_arguments):
+    columns = ("name", "device", "links", "about")
+    return columns, [
+        {
+            "name": name,
+            "device": f"{entry.data.get('device_prefix', name)}0",
+            "links": entry.data.get("links", []),
+            "about": entry.data.get("about", ""),
+        }
+        for name, entry in matrix.load("providers").items()
+    ]
+
+
+def _overlays(_arguments):
+    """With how each is written: NAME[@STEP][=VALUE]."""
+
+    def written(name, data):
+        return name + ("@STEP" if data.get("step") else "") + ("=VALUE" if "value" in data else "")
+
+    return ("name", "written", "about"), [
+        {
+            "name": name,
+            "written": written(name, entry.data),
+            "value": entry.data.get("value", ""),
+            "about": entry.data.get("about", ""),
+        }
+        for name, entry in matrix.load("overlays").items()
+    ]
+
+
+def _plans(_arguments):
+    from verbs_abi.cells import plans
+
+    return ("name", "cells", "about"), [
+        {"name": name, "cells": len(plans.load(name)), "about": entry.data.get("about", "")}
+        for name, entry in matrix.load("plans").items()
+    ]
+
+
+def _expectations(_arguments):
+    """What is known to end otherwise than "full", and where: one row a row of the files."""
+
+    def told(condition):
+        if isinstance(condition, list):
+            return " ".join(condition)
+        return "–".join([condition.get("from", ""), condition.get("to", "")])
+
+    keys = ("outcome", "errno", "reason", "link")
+    return ("name", "where", "outcome", "reason"), [
+        {
+            "name": name,
+            "where": "; ".join(
+                f"{axis} {told(row[axis])}" for axis in row if isinstance(row[axis], (list, dict))
+            ),
+            **{key: row[key] for key in keys if key in row},
+        }
+        for name, entry in matrix.load("expectations").items()
+        for row in entry.data.get("rows", ())
+    ]
+
+
+def _rules(_arguments):
+    """Every refusal that the fake kernel knows, from the build."""
+    from verbs_abi import paths
+    from verbs_abi.cells import worlds
+
+    if not (paths.build_dir() / "harness/world/vabi-world").exists():
+        raise errors.UserError(
+            "the rules stand in the fake kernel, which is not built yet",
+            hint="'verbs-abi run' and 'verbs-abi test' build it.",
         )
-
-    return rows
+    return ("name", "errno", "kind", "source"), worlds.rules()
 
 
 def _elsewhere(module, function):
@@ -42,12 +112,15 @@ def _elsewhere(module, function):
 
 
 LISTS = {
-    "kernels": _from_matrix("kernels", "parent", "headers", "known_by"),
+    "kernels": _kernels,
     "userlands": _elsewhere("verbs_abi.userlands.listing", "rows"),
-    "providers": _from_matrix("providers", "title"),
-    "overlays": _from_matrix("overlays", "title"),
-    "plans": _from_matrix("plans", "title"),
+    "providers": _providers,
+    "overlays": _overlays,
+    "scenarios": _elsewhere("verbs_abi.cells.listing", "scenarios"),
+    "plans": _plans,
     "cells": _elsewhere("verbs_abi.cells.listing", "rows"),
+    "expectations": _expectations,
+    "rules": _rules,
 }
 
 
@@ -88,6 +161,7 @@ def register(subparsers):
         "list",
         help="what there is to test",
         description="Lists what there is to test: the names that the other commands take.",
+        epilog="For example: verbs-abi list cells --kernel debian-6.1.192 --provider rxe",
     )
     parser.add_argument("axis", metavar="AXIS", help=", ".join(LISTS))
     parser.add_argument("--json", action="store_true", help="for programs: a list of objects")
@@ -103,4 +177,7 @@ def register(subparsers):
         help="userlands: check every unpacked file, not only the stamp; with --fetch, unpack "
         "damaged ones anew",
     )
+    from verbs_abi.cells import listing
+
+    listing.add_arguments(parser)
     parser.set_defaults(handler=_run)

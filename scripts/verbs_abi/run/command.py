@@ -20,14 +20,14 @@ def register(subparsers):
     parser = subparsers.add_parser(
         "run", help="run cells of the matrix, write the reports",
         description="Runs a plan's cells, or those of its cells that the other arguments name; arguments that name none "
-                    "of the plan's cells make cells of their own.")
+                    "of the plan's cells make cells of their own.",
+        epilog="Exit status: 0 all as expected, 1 something unexpected, 2 usage or set-up error, 130 interrupted.")
     parser.add_argument("--plan", help=f"default: {plans.DEFAULT_PLAN}")
-    parser.add_argument("--userland", action="append", default=[])
-    parser.add_argument("--kernel", action="append", default=[])
-    parser.add_argument("--provider", action="append", default=[])
+    for name in ("userland", "kernel", "provider"):
+        parser.add_argument(f"--{name}", action="append", default=[], help="may be repeated; see verbs-abi list")
     parser.add_argument("--device", action="append", default=[], metavar="NAME=DRIVER[,link=ib|roce|iw]")
-    parser.add_argument("--overlay", action="append", default=[])
-    parser.add_argument("--scenario", action="append", default=[])
+    parser.add_argument("--overlay", action="append", default=[], help="may be repeated")
+    parser.add_argument("--scenario", action="append", default=[], help=", ".join(ids.SCENARIOS))
     parser.add_argument("--cell", action="append", default=[], help="one cell by its name")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="cells at once; default: %(default)s")
     parser.add_argument("--shard", metavar="I/N", help="only this part of the cells, by a hash of their names")

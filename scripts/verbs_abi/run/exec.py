@@ -14,12 +14,13 @@ from verbs_abi.setup import build
 
 def add_world_arguments(parser):
     parser.add_argument("--userland", default=plans.DEFAULT_USERLAND, help="default: %(default)s")
-    parser.add_argument("--kernel", required=True)
+    parser.add_argument("--kernel", required=True, help="see verbs-abi list kernels")
     parser.add_argument("--provider", action="append", default=[],
                         help="a device of this provider, with its usual name and link; may be repeated")
     parser.add_argument("--device", action="append", default=[], metavar="NAME=DRIVER[,link=ib|roce|iw]",
                         help="a device with a name of its own; may be repeated")
-    parser.add_argument("--overlay", action="append", default=[], help="may be repeated")
+    parser.add_argument("--overlay", action="append", default=[],
+                        help="see verbs-abi list overlays; may be repeated")
 
 
 def cell_of(arguments):
@@ -38,12 +39,15 @@ def register(subparsers):
     parser = subparsers.add_parser(
         "exec", help="run any program in the world of one kernel",
         description="Runs a program of the userland (or of this machine) with a fake kernel under it. A program called "
-                    "@journey is verbs-abi's own. Exit status: the program's.")
+                    "@journey is verbs-abi's own. Exit status: the program's, or 128 and the number of the signal that "
+                    "ended it.",
+        usage="verbs-abi exec --kernel K --provider P [OPTIONS] -- PROGRAM [ARGUMENTS]",
+        epilog="For example: verbs-abi exec --kernel debian-6.1.192 --provider mlx5 -- ibv_devinfo -v")
     add_world_arguments(parser)
     parser.add_argument("--trace", metavar="FILE", help="write every command that crosses the user/kernel border there")
     parser.add_argument("--relax", action="append", default=[], metavar="RULE", help="take one rule of the kernel away")
     parser.add_argument("--keep", metavar="DIR", help="keep the world in this folder")
-    parser.add_argument("program", nargs="+", metavar="-- PROGRAM", help="and its arguments")
+    parser.add_argument("program", nargs="+", metavar="PROGRAM", help="and its arguments, behind --")
     parser.set_defaults(handler=handle)
 
 

@@ -11,7 +11,11 @@ from verbs_abi.setup import build
 
 
 def register(subparsers):
-    parser = subparsers.add_parser("explain", help="why a cell ended as it did, step by step")
+    parser = subparsers.add_parser(
+        "explain", help="why a cell ended as it did, step by step",
+        description="Runs one cell and tells its steps: what was asked, which rule of the kernel refused it with which "
+                    "errno, and what the library did then. Exit status as of run.",
+        epilog="For example: verbs-abi explain deb-44.0/linux-4.16/mlx5/no-ioctl")
     parser.add_argument("cell", help="as run prints it: USERLAND/KERNEL/PROVIDER[/OVERLAY…][@SCENARIO]")
     parser.add_argument("--json", action="store_true", help="the cell's row of results.json")
     parser.set_defaults(handler=handle)

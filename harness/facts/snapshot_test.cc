@@ -37,7 +37,7 @@ int64_t OffsetOf(const Snapshot& snapshot, const char* name, const char* path,
 
 TEST(Snapshot, EveryStoredOneLoads) {
   std::vector<std::string> names = ListSnapshots("reference-headers");
-  EXPECT_EQ(names.size(), 55u);
+  EXPECT_GE(names.size(), 55u);  // and whatever was added since
   for (const std::string& name : names) {
     auto snapshot = Snapshot::Load("reference-headers", name);
     EXPECT_TRUE(snapshot) << snapshot.error();

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <map>
 
+#include "harness/facts/text.h"
+
 namespace vabi::facts {
 namespace {
 
@@ -22,16 +24,46 @@ std::string Origin(const Snapshot& snapshot) {
   return out;
 }
 
+// What changed with no danger by itself, and with nothing that tells of it: told by name.
+bool IsQuiet(const Change& change) {
+  switch (change.change_class) {
+    case ChangeClass::kAppended:
+    case ChangeClass::kZeroFilled:
+    case ChangeClass::kCarvedReserved:
+    case ChangeClass::kCarvedPadding:
+    case ChangeClass::kRealigned:
+    case ChangeClass::kRenamed:
+      return !change.dangerous;
+    default:
+      return false;
+  }
+}
+
 std::string Counts(const std::vector<Change>& changes) {
   std::map<std::string_view, size_t> classes;
   for (const Change& change : changes) {
-    if (!change.dangerous) ++classes[ClassName(change.change_class)];
+    if (!change.dangerous && !IsQuiet(change)) ++classes[ClassName(change.change_class)];
   }
   std::string out;
   for (const auto& [name, count] : classes) {
     out += (out.empty() ? "" : ", ") + std::to_string(count) + " " + std::string(name);
   }
   return out;
+}
+
+std::string Line(const Change& change) {
+  std::string arch =
+      change.archs.size() == 1 ? ", " + std::string(ArchName(change.archs[0])) + " only" : "";
+  std::string name(ClassName(change.change_class));
+  if (change.dangerous) name = "**" + name + "**";
+  return "- " + name + " `" + change.subject + "`: " + change.before +
+         (change.after.empty() ? " is gone" : " → " + change.after) + arch + "\n";
+}
+
+// An ABI version that has another value now.
+bool IsVersion(const Change& change) {
+  return change.change_class == ChangeClass::kRenumbered &&
+         change.subject.find("ABI_VERSION") != std::string::npos;
 }
 
 }  // namespace
@@ -44,29 +76,33 @@ std::vector<std::string> InVersionOrder(std::vector<std::string> names) {
 }
 
 std::string RenderHistory(const std::vector<Snapshot>& snapshots) {
-  std::string out = "# Header history, " + snapshots.front().name() + " to " +
-                    snapshots.back().name() +
-                    "\n\nWhat changed with each snapshot against the one before. No ABI version "
-                    "tells of any of it.\n";
+  std::string out, versions;
   for (size_t i = 1; i < snapshots.size(); ++i) {
     const Snapshot& a = snapshots[i - 1];
     const Snapshot& b = snapshots[i];
     std::vector<Change> changes = Diff(a, b);
     if (changes.empty()) continue;
-    out += "\n## " + b.name() + "\n\n";
+    out += "\n## " + b.name();
+    if (std::string_view kernel = b.SourceOf("kernel"); !kernel.empty())
+      out += ", kernel " + std::string(kernel);
+    out += "\n\n";
     if (std::string origin = Origin(b); !origin.empty()) out += origin + "\n\n";
     for (const Change& change : changes) {
-      if (!change.dangerous) continue;
-      std::string arch =
-          change.archs.size() == 1 ? ", " + std::string(ArchName(change.archs[0])) + " only" : "";
-      out += "- **" + std::string(ClassName(change.change_class)) + "** `" + change.subject +
-             "`: " + change.before + (change.after.empty() ? " is gone" : " → " + change.after) +
-             arch + "\n";
+      if (change.dangerous) out += Line(change);
+      if (IsVersion(change)) AddItem(versions, change.subject + " in " + b.name());
     }
-    if (std::string counts = Counts(changes); !counts.empty())
-      out += "- compatible: " + counts + "\n";
+    for (const Change& change : changes) {
+      if (IsQuiet(change)) out += Line(change);
+    }
+    if (std::string counts = Counts(changes); !counts.empty()) out += "- and " + counts + "\n";
   }
-  return out;
+  std::string head = "# Header history, " + snapshots.front().name() + " to " +
+                     snapshots.back().name() +
+                     "\n\nWhat changed with each snapshot against the one before; what can hurt a "
+                     "library is **bold**. ";
+  head += versions.empty() ? "No ABI version changed, so none tells of any of it.\n"
+                           : "ABI versions that changed: " + versions + ".\n";
+  return head + out;
 }
 
 }  // namespace vabi::facts

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -46,7 +47,7 @@ constexpr char kHelp[] =
   layout LIBRARY … --against SNAPSHOT … [--json]
                                            libraries' structs, from DWARF, against a kernel's
   show SNAPSHOT [NAME …] [--i386]          a snapshot, or structs, members, enums, constants of it
-  history [SNAPSHOT …]                     silent changes of all rdma-core releases, as Markdown
+  history [SNAPSHOT …]                     silent changes of all snapshots in order, as Markdown
   list                                     the snapshots in the reference folder
 
 SOURCE is a folder with headers, a kernel or rdma-core tree, a .deb, a .rpm, or git:PATH@REVISION;
@@ -182,14 +183,7 @@ int RunShow(const Arguments& arguments) {
   return kFine;
 }
 
-int RunHistory(const Arguments& arguments) {
-  std::vector<std::string> names = arguments.rest;
-  if (names.empty()) {
-    for (const std::string& name : InVersionOrder(ListSnapshots(arguments.reference))) {
-      if (name.starts_with("rdma-core-")) names.push_back(name);
-    }
-  }
-  if (names.size() < 2) return Complain("history: expected at least two snapshots");
+int PrintHistory(const Arguments& arguments, const std::vector<std::string>& names) {
   std::vector<Snapshot> snapshots;
   for (const std::string& name : names) {
     Result<Snapshot> snapshot = Open(arguments, name);
@@ -197,6 +191,31 @@ int RunHistory(const Arguments& arguments) {
     snapshots.push_back(std::move(*snapshot));
   }
   Print(RenderHistory(snapshots));
+  return kFine;
+}
+
+int RunHistory(const Arguments& arguments) {
+  if (arguments.rest.size() == 1) return Complain("history: expected at least two snapshots");
+  if (arguments.rest.size() >= 2) return PrintHistory(arguments, arguments.rest);
+  // The kernel's own line, as the releases of rdma-core saw it, and packaged kernels by vendor:
+  // these carry backports and are no part of it.
+  std::vector<std::string> all = InVersionOrder(ListSnapshots(arguments.reference));
+  std::map<std::string, std::vector<std::string>> lines;
+  for (const char* first : {"linux-", "rdma-core-"}) {
+    for (const std::string& name : all) {
+      if (name.starts_with(first)) lines[""].push_back(name);
+    }
+  }
+  for (const std::string& name : all) {
+    if (!name.starts_with("linux-") && !name.starts_with("rdma-core-"))
+      lines[name.substr(0, name.find('-'))].push_back(name);
+  }
+  if (lines[""].size() < 2) return Complain("history: expected at least two snapshots");
+  for (const auto& [vendor, names] : lines) {
+    if (names.size() < 2) continue;
+    if (!vendor.empty()) Print("\n");
+    if (int status = PrintHistory(arguments, names)) return status;
+  }
   return kFine;
 }
 

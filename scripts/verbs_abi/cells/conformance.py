@@ -58,10 +58,10 @@ def judge(ended, records):
     result = outcome.Outcome("broken", route=features.route(records), discovery=features.discovery(records),
                              trace_digest=trace.digest(records), tests=rows)
     failed = [row for row in rows if row["result"] != "passed"]
-    missing = next((record for record in records if "unmodelled" in record), None)
+    missing = next(filter(None, map(trace.unmodelled, records)), None)
     if missing is not None:
         result.outcome = "unmodelled"
-        result.message = f"{missing['name']}: {missing['unmodelled']}"
+        result.message = missing
     elif ended.limit or ended.signal:
         what = {"time": f"no end after {ended.seconds:.0f} s", "output": "too much output"}.get(
             ended.limit, f"crashed: {ended.signal_name}")

@@ -119,10 +119,10 @@ def judge(cell, ended, records, wants_data=True):
                                      "errno": step.get("errno"), "command": None})
     result.features = sorted({step["step"].removeprefix("data:") for step in steps if step["ok"]})
 
-    missing = next((record for record in records if "unmodelled" in record), None)
+    missing = next(filter(None, map(trace.unmodelled, records)), None)
     if missing is not None:
         result.outcome = "unmodelled"
-        result.message = f"{missing['name']}: {missing['unmodelled']}"
+        result.message = missing
         return result
     if ended.limit:
         result.message = {"time": f"no end after {ended.seconds:.0f} s", "output": "too much output"}[ended.limit]

@@ -95,8 +95,7 @@ def run_cell(setup, cell):
             "steps": conformance.tell(result) if suites
             else steps.tell(records, result, ended, outcome.steps_of(ended.stdout)[0])}
     if result.outcome == "unmodelled":
-        row["unmodelled"] = sorted({f"{record['name']}: {record['unmodelled']}" for record in records
-                                    if "unmodelled" in record})
+        row["unmodelled"] = sorted(set(filter(None, map(trace.unmodelled, records))))
     return row
 
 

@@ -26,13 +26,27 @@ def read(path):
     return records
 
 
+def stable(record):
+    """The record without what differs between two runs of the same cell: who, when, addresses."""
+    kept = {key: value for key, value in record.items() if key not in VOLATILE}
+    if "attrs" in kept:
+        kept["attrs"] = [{key: value for key, value in attribute.items() if key != "value" or value < POINTERS}
+                         for attribute in kept["attrs"]]
+    return kept
+
+
+def unmodelled(record):
+    """What went past the fake kernel or beyond what it models, in words; None for a record of what it did answer."""
+    if "unmodelled" in record:
+        return f"{record['name']}: {record['unmodelled']}"
+    if record.get("event") in ("unmodelled", "not_intercepted"):
+        return f"{record['event'].replace('_', ' ')}: {record.get('text', '')}"
+    return None
+
+
 def digest(records):
     """Equal for two runs that asked the kernel the same things and got the same answers."""
     total = hashlib.sha256()
     for record in records:
-        kept = {key: value for key, value in record.items() if key not in VOLATILE}
-        if "attrs" in kept:
-            kept["attrs"] = [{key: value for key, value in attribute.items() if key != "value" or value < POINTERS}
-                             for attribute in kept["attrs"]]
-        total.update(json.dumps(kept, sort_keys=True).encode() + b"\n")
+        total.update(json.dumps(stable(record), sort_keys=True).encode() + b"\n")
     return "sha256:" + total.hexdigest()[:32]

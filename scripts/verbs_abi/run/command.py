@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """verbs-abi run: runs the cells of a plan, or those that the arguments name, and writes the reports."""
 
+import contextlib
 import json
 import os
 import pathlib
 import re
 import shlex
+import signal
 import sys
 import time
 
@@ -149,7 +151,38 @@ def _userlands(cells, show):
     return ready
 
 
+class _Ended(KeyboardInterrupt):
+    """Another signal than Ctrl-C asks the run to end."""
+
+
+@contextlib.contextmanager
+def _signals():
+    """SIGTERM and SIGHUP end a run as Ctrl-C does: with the reports of what was done. Yields a list of the signals
+    that came."""
+    came = []
+
+    def end(number, _frame):
+        came.append(number)
+        raise _Ended
+
+    kept = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield came
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
+
+
 def handle(arguments):
+    with _signals() as came:
+        try:
+            return _handle(arguments, came)
+        except _Ended:
+            print("verbs-abi: interrupted", file=sys.stderr)
+            return 128 + came[0]
+
+
+def _handle(arguments, came):
     from verbs_abi import reports
     from verbs_abi.reports import model, terminal
 
@@ -205,7 +238,7 @@ def handle(arguments):
     terminal.table(results, report=str(out / "index.html"))
     if not complete:
         print(f"interrupted after {len(rows)} of {planned} cells; go on with --resume", file=sys.stderr)
-        return 130
+        return 128 + came[0]
     # An expected failure that passes is good news, told in the report; it fails no release.
     if any(row["verdict"] == "unexpected" for row in rows):
         return EXIT_UNEXPECTED

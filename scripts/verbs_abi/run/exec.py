@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """verbs-abi exec: any program in the world of one kernel. Its exit status is the program's."""
 
+import argparse
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -9,7 +11,11 @@ import sys
 from verbs_abi import userlands
 from verbs_abi.cells import conformance, ids, plans, programs, worlds
 from verbs_abi.errors import UserError
+from verbs_abi.cells import trace as records_of
 from verbs_abi.setup import build
+
+# More lines than this about what went past the fake kernel say nothing new.
+SHOWN = 5
 
 
 def add_world_arguments(parser):
@@ -47,7 +53,7 @@ def register(subparsers):
     parser.add_argument("--trace", metavar="FILE", help="write every command that crosses the user/kernel border there")
     parser.add_argument("--relax", action="append", default=[], metavar="RULE", help="take one rule of the kernel away")
     parser.add_argument("--keep", metavar="DIR", help="keep the world in this folder")
-    parser.add_argument("program", nargs="+", metavar="PROGRAM", help="and its arguments, behind --")
+    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM", help="and its arguments, behind --")
     parser.set_defaults(handler=handle)
 
 
@@ -100,10 +106,30 @@ def run(cell, words, trace="", relax=(), keep=None):
     return status if status >= 0 else 128 - status
 
 
+def _tell_what_went_past(path):
+    """On standard error: what the program did that no fake kernel answered. Its results tell nothing then."""
+    records = records_of.read(path)
+    for text in list(dict.fromkeys(filter(None, map(records_of.unmodelled, records))))[:SHOWN]:
+        print(f"verbs-abi: {text}", file=sys.stderr)
+
+
 def handle(arguments):
+    words = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
+    if not words:
+        raise UserError("no program", hint="For example: verbs-abi exec --kernel debian-6.1.192 --provider mlx5 -- "
+                        "ibv_devinfo -v")
     if arguments.trace:
         try:
             open(arguments.trace, "w", encoding="utf-8").close()
         except OSError as error:
             raise UserError(f"the trace {arguments.trace} cannot be written: {error.strerror}") from error
-    return run(cell_of(arguments), arguments.program, arguments.trace or "", arguments.relax, arguments.keep)
+    if arguments.keep:
+        try:
+            pathlib.Path(arguments.keep).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"the folder {arguments.keep} cannot be made: {error.strerror}",
+                            hint="Name another with --keep.") from error
+    status = run(cell_of(arguments), words, arguments.trace or "", arguments.relax, arguments.keep)
+    if arguments.trace:
+        _tell_what_went_past(arguments.trace)
+    return status

@@ -2,6 +2,7 @@
 """What kind of program a file is: does a preloaded library get into it?"""
 
 import os
+import stat
 import struct
 
 PT_INTERP = 3
@@ -53,5 +54,11 @@ def check_interceptable(path):
             raise NotInterceptable("is neither an ELF program nor a script with #!")
         file.seek(0)
         interpreter = _interpreter(file)
+        status = os.fstat(file.fileno())
     if not os.path.basename(interpreter).startswith("ld-linux"):
         raise NotInterceptable(f"runs on another C library ({interpreter})")
+    # Then ld.so ignores preloaded libraries (AT_SECURE).
+    if status.st_mode & stat.S_ISUID and status.st_uid != os.geteuid():
+        raise NotInterceptable("is set-user-id: it runs as another user")
+    if status.st_mode & stat.S_ISGID and status.st_mode & stat.S_IXGRP and status.st_gid != os.getegid():
+        raise NotInterceptable("is set-group-id: it runs with another group")

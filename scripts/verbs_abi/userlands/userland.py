@@ -62,8 +62,12 @@ class Userland:
         """The path of a program: the root's own first, then $PATH. Exit 2 when there is none."""
         if "/" in name:
             path = os.path.abspath(name)
+            if os.path.isdir(path):
+                raise UserError(f"{name} is a folder, no program")
             if not os.path.isfile(path):
                 raise UserError(f"no program {name}")
+            if not os.access(path, os.X_OK):
+                raise UserError(f"{name} may not be executed", hint=f"For example: chmod +x {name}")
             return path
         for folder in ("usr/bin", "usr/sbin"):
             path = self.root / folder / name
@@ -136,7 +140,8 @@ class Userland:
                     elf.check_interceptable(program)
                     return program, words
             except OSError as error:
-                raise UserError(f"{program}: {error.strerror}") from error
+                of = "" if program == argv[0] else f", the interpreter of {argv[0]}"
+                raise UserError(f"{program}{of}: {error.strerror}") from error
             except elf.NotInterceptable as error:
                 raise elf.NotInterceptable(f"not interceptable: {program} {error}") from error
             words = [*line[1:], program, *words]

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""verbs-abi exec, as users start it."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from verbs_abi import paths
+from verbs_abi.cells import worlds
+
+WORLD = ("--kernel", "debian-6.1.192", "--provider", "rxe")
+
+
+@pytest.fixture(autouse=True)
+def _built():
+    if not worlds.shim().exists():
+        pytest.skip("there is no build yet: verbs-abi test makes one")
+
+
+def start(*words, command="exec", **env):
+    return subprocess.run([str(paths.LAUNCHER), command, *words], env={**os.environ, **env}, text=True,
+                          capture_output=True, stdin=subprocess.DEVNULL, timeout=120, check=False)
+
+
+def run(*program):
+    return start(*WORLD, "--", *program)
+
+
+def script(path, text, mode=0o755):
+    path.write_text(text)
+    path.chmod(mode)
+    return str(path)
+
+
+@pytest.mark.parametrize("status, program", (
+    (0, ("true",)), (42, ("sh", "-c", "exit 42")), (2, ("sh", "-c", "exit 2")),
+    (128 + signal.SIGKILL, ("sh", "-c", "kill -KILL $$")), (128 + signal.SIGSEGV, ("sh", "-c", "kill -SEGV $$"))))
+def test_the_status_is_the_programs(status, program):
+    result = run(*program)
+    assert (result.returncode, result.stdout, result.stderr) == (status, "", "")
+
+
+def test_arguments_arrive_as_they_are(tmp_path):
+    words = ("a b", "c'd\"e", "", "--", "-v", "$HOME", "*", "ö\n")
+    shown = script(tmp_path / "show it", f"#!{sys.executable} -I\nimport json, sys\nprint(json.dumps(sys.argv[1:]))\n")
+    assert json.loads(run(shown, *words).stdout) == list(words)
+
+
+def test_options_behind_the_program_are_its_own():
+    assert start(*WORLD, "sh", "-c", "echo $0", "--kernel").stdout == "--kernel\n"
+
+
+def test_a_program_sees_the_world_and_so_do_its_children(tmp_path):
+    tool = script(tmp_path / "tool", "#!/bin/sh\nenv -i /bin/ls /sys/class/infiniband\n")
+    assert run(tool).stdout == "rxe0\n"
+
+
+@pytest.mark.parametrize("make, told", (
+    (lambda folder: str(folder), "is a folder, no program"),
+    (lambda folder: str(folder / "none"), "no program "),
+    (lambda folder: "no-such-program", "no program 'no-such-program' in userland 'deb-44.0' nor in PATH"),
+    (lambda folder: script(folder / "x", "#!/bin/sh\n", 0o644), "may not be executed"),
+    (lambda folder: script(folder / "x", "#!/no/shell\n"), "/no/shell, the interpreter of "),
+    (lambda folder: script(folder / "x", "hello\n"), "is neither an ELF program nor a script with #!"),
+    (lambda folder: script(folder / "x", ""), "is neither an ELF program nor a script with #!"),
+))
+def test_what_is_no_program_is_told(tmp_path, make, told):
+    result = run(make(tmp_path))
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("verbs-abi: ") and told in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def _static(folder):
+    source = folder / "static.c"
+    source.write_text("int main(void) { return 7; }\n")
+    subprocess.run(["gcc", "-static", "-o", str(folder / "static"), str(source)], check=True)
+    return str(folder / "static")
+
+
+def test_a_static_program_is_not_interceptable_and_not_started(tmp_path):
+    result = run(_static(tmp_path))
+    assert result.returncode == 2
+    assert "not interceptable" in result.stderr and "is statically linked" in result.stderr
+
+
+def test_a_static_child_is_named_in_the_trace_and_at_the_end(tmp_path):
+    result = start(*WORLD, "--trace", str(tmp_path / "trace"), "--", "sh", "-c", f"{_static(tmp_path)}; exit 7")
+    assert result.returncode == 7
+    assert "verbs-abi: not intercepted: " in result.stderr and "statically linked" in result.stderr
+
+
+def test_a_raw_system_call_on_a_device_is_named(tmp_path):
+    program = ("import ctypes, os\n"
+               "fd = os.open('/dev/infiniband/uverbs0', os.O_RDWR)\n"
+               "ctypes.CDLL(None).syscall(0, fd, ctypes.create_string_buffer(8), 8)\n")
+    result = start(*WORLD, "--trace", str(tmp_path / "trace"), "--", "python3", "-c", program)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == "verbs-abi: not intercepted: a raw system call on a fake descriptor\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_set_user_id_program_of_another_user_is_not_interceptable(tmp_path):
+    copy = tmp_path / "true"
+    shutil.copy("/bin/true", copy)
+    os.chown(copy, 65534, -1)
+    copy.chmod(0o4755)
+    result = run(str(copy))
+    assert result.returncode == 2 and "is set-user-id" in result.stderr
+    # Its own user's runs with the shim: nothing changes.
+    os.chown(copy, 0, -1)
+    copy.chmod(0o4755)
+    assert run(str(copy)).returncode == 0
+
+
+@pytest.mark.parametrize("words, told, nearest", (
+    (("--kernel", "debian-6.1.19", "--provider", "rxe"), "unknown kernel 'debian-6.1.19'", "debian-6.1.192"),
+    (("--kernel", "base", "--provider", "rxe"), "unknown kernel 'base'", None),
+    ((*WORLD, "--provider", "mlx55"), "unknown provider 'mlx55'", "mlx5"),
+    ((*WORLD, "--userland", "deb-56"), "unknown userland 'deb-56'", "deb-56.1"),
+    ((*WORLD, "--overlay", "no-iotcl"), "unknown overlay 'no-iotcl'", "no-ioctl"),
+    ((*WORLD, "--overlay", "no-ioctl=3"), "overlay 'no-ioctl=3': takes no value", None),
+    ((*WORLD, "--overlay", "cdev-mode"), "overlay 'cdev-mode': needs a value", None),
+    ((*WORLD, "--overlay", "errno@CREATE_CQ=EFOO"), 'unknown errno "EFOO"', None),
+    ((*WORLD, "--relax", "ioctl.absnt"), 'unknown rule "ioctl.absnt"', "ioctl.absent"),
+    ((*WORLD, "--device", "rxe1=rxe,speed=1"), "unknown option 'speed=1'", None),
+    (("--kernel", "debian-6.1.192"), "no device", "--provider"),
+    ((*WORLD, "--trace", "/no/where"), "the trace /no/where cannot be written", None),
+    ((*WORLD, "--keep", "/proc/none"), "the folder /proc/none cannot be made", None),
+))
+def test_wrong_arguments_are_told_with_what_is_near(words, told, nearest):
+    result = start(*words, "--", "true")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert told in result.stderr and (nearest is None or nearest in result.stderr.partition(told)[2])
+    assert "Traceback" not in result.stderr
+
+
+def test_no_program_is_a_usage_error():
+    for words in ((), ("--",)):
+        result = start(*WORLD, *words)
+        assert result.returncode == 2 and "no program" in result.stderr
+
+
+def test_signals_reach_the_program():
+    with subprocess.Popen([str(paths.LAUNCHER), "exec", *WORLD, "--", "sh", "-c",
+                           "trap 'echo got; exit 9' TERM; echo up; while :; do sleep 0.05; done"],
+                          stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        assert process.stdout.readline() == "up\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout.readline() == "got\n"
+        assert process.wait(timeout=60) == 9
+
+
+def test_no_run_folder_is_left_behind():
+    result = run("sh", "-c", "dirname $VERBS_ABI_WORLD; kill -KILL $$")
+    folder = pathlib.Path(result.stdout.strip())
+    assert result.returncode == 137
+    assert folder.parent == worlds.runs_dir() and not folder.exists()
+
+
+@pytest.mark.parametrize("cell, told, nearest", (
+    ("deb-44.0/debian-6.1.192", "is no cell", "USERLAND/KERNEL/PROVIDER"),
+    ("deb-44/debian-6.1.192/rxe", "unknown userland 'deb-44'", "deb-44.0"),
+    ("deb-44.0/debian-6.1/rxe", "unknown kernel 'debian-6.1'", "debian-6.1.192"),
+    ("deb-44.0/debian-6.1.192/rxa", "unknown provider 'rxa'", "rxe"),
+    ("deb-44.0/debian-6.1.192/rxe/no-iotcl", "unknown overlay 'no-iotcl'", "no-ioctl"),
+    ("deb-44.0/debian-6.1.192/rxe@journy", "unknown scenario 'journy'", "journey"),
+))
+def test_explain_tells_what_is_wrong_with_a_cells_name(cell, told, nearest):
+    result = start(cell, command="explain")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert told in result.stderr and nearest in result.stderr

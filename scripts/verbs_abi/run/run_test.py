@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""verbs-abi run when it does not run undisturbed: interrupted, resumed, twice at once, on another's folder."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from verbs_abi import paths
+from verbs_abi.cells import worlds
+
+# Some thirty cells of the quick plan that take a few seconds.
+SOME = ("--kernel", "debian-5.10.223", "--provider", "rxe", "--scenario", "journey")
+# What the first part of a run leaves at least.
+FIRST = 3
+
+
+@pytest.fixture(autouse=True)
+def _built():
+    if not worlds.shim().exists():
+        pytest.skip("there is no build yet: verbs-abi test makes one")
+
+
+def argv(out, *words):
+    return [str(paths.LAUNCHER), "run", *SOME, "--out", str(out), *words]
+
+
+def start(out, *words):
+    return subprocess.Popen(argv(out, *words), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            stdin=subprocess.DEVNULL, start_new_session=True,
+                            env={**os.environ, "CI": "true"})
+
+
+def finish(process):
+    out, err = process.communicate(timeout=240)
+    assert "Traceback" not in err, err
+    return process.returncode, out, err
+
+
+def journal(out):
+    """The cells that are done, by the file that is written as they end."""
+    try:
+        lines = (out / "cells.jsonl").read_text().splitlines(keepends=True)
+    except FileNotFoundError:
+        return {}
+    rows = [json.loads(line) for line in lines if line.endswith("\n")]
+    return {row["id"]: row for row in rows if "id" in row}
+
+
+def until_begun(out, process):
+    end = time.monotonic() + 120
+    while len(journal(out)) < FIRST:
+        assert process.poll() is None and time.monotonic() < end, process.communicate()
+        time.sleep(0.02)
+
+
+def results(out):
+    return json.loads((out / "results.json").read_text())
+
+
+@pytest.mark.parametrize("number", (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL))
+def test_an_interrupted_run_keeps_what_was_done_and_goes_on(tmp_path, number):
+    out = tmp_path / "out"
+    process = start(out, "--jobs", "1")
+    until_begun(out, process)
+    # To the command itself: the launcher has become it.
+    process.send_signal(number)
+    status, _, err = finish(process)
+    done = journal(out)
+    if number == signal.SIGKILL:
+        assert status == -signal.SIGKILL
+    else:
+        assert status == 128 + number
+        assert f"interrupted after {len(done)} of " in err and "--resume" in err
+        told = results(out)
+        assert told["run"]["complete"] is False
+        assert {cell["id"] for cell in told["cells"]} == set(done)
+        for name in ("index.html", "summary.md", "junit.xml"):
+            assert (out / name).stat().st_size > 0
+
+    status, _, err = finish(start(out, "--resume"))
+    assert status == 0, err
+    told = results(out)
+    cells = {cell["id"]: cell for cell in told["cells"]}
+    assert told["run"]["complete"] is True and len(cells) == told["run"]["planned"] > len(done) >= FIRST
+    # What was done was not done again.
+    assert all(cells[name]["finished"] == row["finished"] for name, row in done.items())
+
+
+def test_two_runs_at_once_do_not_disturb_each_other(tmp_path):
+    few = ("--overlay", "no-ioctl")
+    processes = [start(tmp_path / name, *few) for name in ("a", "b")]
+    ended = [finish(process) for process in processes]
+    assert [status for status, _, _ in ended] == [0, 0], ended
+
+    def told(name):
+        return {cell["id"]: (cell["outcome"], cell["trace_digest"]) for cell in results(tmp_path / name)["cells"]}
+
+    assert told("a") == told("b") != {}
+
+
+def test_a_second_run_into_the_same_folder_is_refused_and_harms_nothing(tmp_path):
+    out = tmp_path / "out"
+    first = start(out, "--jobs", "1")
+    until_begun(out, first)
+    os.kill(first.pid, signal.SIGSTOP)  # it stays in the middle for as long as the second needs
+    try:
+        status, _, err = finish(start(out))
+        before = journal(out)
+    finally:
+        os.kill(first.pid, signal.SIGCONT)
+    assert status == 2
+    assert f"another run has been writing to {out}" in err and ".lock" in err
+    status, _, err = finish(first)
+    assert status == 0, err
+    assert set(before) < {cell["id"] for cell in results(out)["cells"]}
+
+
+def test_a_run_of_another_build_is_not_gone_on_with(tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "cells.jsonl").write_text('{"stamp": {"shim": "sha256:other"}}\n{"id": "x", "verdict": "expected"}\n')
+    status, _, err = finish(start(out, "--resume"))
+    assert status == 2 and "made with another build or other data" in err and "without --resume" in err
+
+
+@pytest.mark.parametrize("words, told", (
+    (("--shard", "5/4"), "--shard 5/4: not a part of a whole"), (("--shard", "x"), "--shard x"),
+    (("--jobs", "0"), "--jobs needs at least 1"), (("--cell", "x/y"), "'x/y' is no cell"),
+    (("--plan", "quick", "--overlay", "errno@X=EIO"), "plan quick has no such cell")))
+def test_wrong_arguments_of_run_are_told(tmp_path, words, told):
+    status, out, err = finish(start(tmp_path / "out", *words))
+    assert (status, out) == (2, "") and told in err
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path):
+    (tmp_path / "file").write_text("")
+    status, _, err = finish(start(tmp_path / "file" / "out"))
+    assert status == 2 and "cannot be made" in err and "--out" in err
+
+
+def test_shards_are_a_partition(tmp_path):
+    ids = []
+    for index in (1, 2):
+        out = tmp_path / str(index)
+        status, _, err = finish(start(out, "--overlay", "no-netlink", "--shard", f"{index}/2"))
+        assert status == 0, err
+        ids += [cell["id"] for cell in results(out)["cells"]]
+    status, _, _ = finish(start(tmp_path / "all", "--overlay", "no-netlink"))
+    assert status == 0
+    assert sorted(ids) == sorted(cell["id"] for cell in results(tmp_path / "all")["cells"])

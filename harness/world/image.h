@@ -102,6 +102,16 @@ struct Fault {
   uint32_t count;  // calls that then fail; 0: all
 };
 
+// Something that happens to a device while programs use it.
+struct ScriptStep {
+  enum Kind : uint8_t { kPortEvent, kDeviceFatal, kUnplug };
+  uint8_t kind;
+  int32_t device;
+  uint32_t event;        // kPortEvent: enum ib_event_type
+  uint32_t after_calls;  // commands of the process to this device; 0: by time
+  uint64_t after_ns;     // since the process first opened the device
+};
+
 struct ReadError {
   char path[192];  // a file that opens and whose read fails
   int32_t error;
@@ -154,6 +164,8 @@ struct WorldImage {
   ReadError read_error[32];
   uint32_t fault_count;
   Fault fault[32];
+  uint32_t script_count;
+  ScriptStep script[16];
 };
 
 static_assert(std::is_trivially_copyable_v<WorldImage>);

@@ -321,6 +321,9 @@ class Runner {
   int LookFd(const AttrSpec& spec, int64_t number, AttrValue* value) {
     if (number < INT_MIN || number > INT_MAX) return call_.Refuse(RuleId::ioctl_fd_range);
     if (spec.access != Access::kRead) return call_.Refuse(RuleId::ioctl_fd_access);
+    if (call_.Violates(RuleId::ioctl_fd_untranslated, spec.object == ObjectType::kCompChannel)) {
+      return call_.Refuse(RuleId::ioctl_fd_untranslated);
+    }
     std::shared_ptr<File> file = FdTable::Get(static_cast<int>(number));
     bool fits = false;
     if (file != nullptr) {

@@ -2,6 +2,7 @@
 #include "packets.h"
 
 #include <cerrno>
+#include <cstring>
 
 #include "step.h"
 
@@ -9,6 +10,8 @@ namespace journey {
 namespace {
 
 constexpr uint32_t kWorkQueues = 2;
+constexpr uint32_t kFrame = 300;
+constexpr uint8_t kTo[6] = {0x01, 0x50, 0x56, 0x19, 0x20, 0xa7};
 constexpr uint8_t kHashKey = 40;  // bytes of a Toeplitz key
 
 bool Ready(ibv_qp* qp) {
@@ -25,6 +28,57 @@ bool Ready(ibv_qp* qp) {
   return Must("modify_qp:RAW:RTS", result == 0, result);
 }
 
+// A frame to a multicast address, which a flow rule brings back to the queue pair that sent it.
+void MoveFrame(Pair* pair, ibv_qp* qp) {
+  struct {
+    ibv_flow_attr attr;
+    ibv_flow_spec_eth eth;
+  } wanted = {};
+  wanted.attr.size = sizeof wanted;
+  wanted.attr.num_of_specs = 1;
+  wanted.attr.port = 1;
+  wanted.eth.type = IBV_FLOW_SPEC_ETH;
+  wanted.eth.size = sizeof wanted.eth;
+  memcpy(wanted.eth.val.dst_mac, kTo, sizeof kTo);
+  memset(wanted.eth.mask.dst_mac, 0xff, sizeof kTo);
+  ibv_flow* flow = ibv_create_flow(qp, &wanted.attr);
+  if (!May("flow", flow != nullptr, errno)) return;
+  const char* step = "data:raw";
+  memset(pair->right.bytes, 0xee, kRegion);
+  Fill(pair->left.bytes, kFrame, 44);
+  memcpy(pair->left.bytes, kTo, sizeof kTo);
+  ibv_sge to = {reinterpret_cast<uint64_t>(pair->right.bytes), 2048, pair->right.mr->lkey};
+  ibv_recv_wr receive = {};
+  receive.sg_list = &to;
+  receive.num_sge = 1;
+  ibv_recv_wr* bad_receive = nullptr;
+  ibv_sge from = {reinterpret_cast<uint64_t>(pair->left.bytes), kFrame, pair->left.mr->lkey};
+  ibv_send_wr send = {};
+  send.sg_list = &from;
+  send.num_sge = 1;
+  send.opcode = IBV_WR_SEND;
+  send.send_flags = IBV_SEND_SIGNALED;
+  ibv_send_wr* bad_send = nullptr;
+  ibv_wc completions[2] = {};
+  if (ibv_post_recv(qp, &receive, &bad_receive) != 0 || ibv_post_send(qp, &send, &bad_send) != 0) {
+    Must(step, false, errno, "post");
+  } else if (Collect(pair->cq, 2, completions) != 2) {
+    Must(step, false, ETIMEDOUT, "not both completions in time");
+  } else {
+    bool good = true;
+    uint32_t length = 0;
+    for (const ibv_wc& wc : completions) {
+      good = good && wc.status == IBV_WC_SUCCESS;
+      if (wc.opcode == IBV_WC_RECV) length = wc.byte_len;
+    }
+    good = good && length == kFrame && memcmp(pair->left.bytes, pair->right.bytes, kFrame) == 0 &&
+           pair->right.bytes[kFrame] == 0xee;
+    Must(step, good, 0, good ? nullptr : "status, byte_len or bytes");
+  }
+  const int result = ibv_destroy_flow(flow);
+  Must("destroy_flow", result == 0, result);
+}
+
 void TryRawPackets(Pair* pair) {
   ibv_qp_init_attr init = {};
   init.send_cq = init.recv_cq = pair->cq;
@@ -32,7 +86,7 @@ void TryRawPackets(Pair* pair) {
   init.cap = {kDepth, kDepth, 1, 1, 0};
   ibv_qp* qp = ibv_create_qp(pair->pd, &init);
   if (!May("raw_packet", qp != nullptr, errno)) return;
-  Ready(qp);
+  if (Ready(qp)) MoveFrame(pair, qp);
   const int result = ibv_destroy_qp(qp);
   Must("destroy_qp:RAW", result == 0, result);
 }

@@ -178,7 +178,8 @@ void TrySharedReceives(Pair* pair) {
     Prepare(pair, 41);
     if (PostToShared(step, pair, srq) && PostSend(step, pair, from, {}) &&
         BothCompleted(step, pair->cq, pair->cq, &received) && BytesRight(step, pair->right.bytes + 256, 41)) {
-      Must(step, received.qp_num == to->qp_num && received.byte_len == kLength, 0, "qp_num, byte_len");
+      const bool good = received.qp_num == to->qp_num && received.byte_len == kLength;
+      Must(step, good, 0, good ? nullptr : "qp_num, byte_len");
     }
   }
   Destroy("destroy_qp:SRQ", from);
@@ -212,7 +213,8 @@ void MoveByXrc(Pair* pair, ibv_xrcd* xrcd, ibv_srq* srq, ibv_cq* receives) {
     Prepare(pair, 42);
     if (PostToShared(step, pair, srq) && PostSend(step, pair, from, send) &&
         BothCompleted(step, pair->cq, receives, &received) && BytesRight(step, pair->right.bytes + 256, 42)) {
-      Must(step, received.byte_len == kLength, 0, "byte_len");
+      const bool good = received.byte_len == kLength;
+      Must(step, good, 0, good ? nullptr : "byte_len");
     }
   }
   Destroy("destroy_qp:XRC", from);

@@ -23,8 +23,8 @@ NOT_OFFERED = ("EOPNOTSUPP", "ENOSYS", "EPROTONOSUPPORT")
 # What the drivers of the newest kernel have of the journey's optional steps (hw/mlx5/main.c, sw/rxe/rxe_verbs.c: their
 # ib_device_ops in 7.3): where an older kernel or library says that there is none, it is lost.
 OFFERED = {
-    "mlx5": {"ah", "ud", "srq", "xrcd", "mw", "cq_ex", "resize_cq", "rereg_mr", "dm", "counters", "raw_packet", "wq",
-             "rwq_ind_table", "rss"},
+    "mlx5": {"ah", "ud", "srq", "xrcd", "mw", "cq_ex", "resize_cq", "rereg_mr", "dm", "counters", "raw_packet", "flow",
+             "wq", "rwq_ind_table", "rss"},
     "rxe": {"ah", "ud", "srq", "mw", "cq_ex", "resize_cq"},
 }
 

@@ -65,7 +65,9 @@ class Mlx5Driver final : public DriverBase {
   void DestroyWq(Wq& wq) override;
   int CreateRwqIndTable(Call& call, RwqIndTable& table) override;
   int CreateFlow(Call& call, Flow& flow) override;
+  void DestroyFlow(Flow& flow) override;
   int CreateCounters(Call& call, Counters& counters) override;
+  int ReadCounters(Call& call, Counters& counters, std::span<uint64_t> values) override;
   int DestroyPrivate(Call& call, Object& object) override;
 
  private:

@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// fs.c, counters.c, and the raw packet parts of qp.c: declared, so that what they refuse by their
-// form they do refuse; behind that they are not modelled.
+// fs.c: flow matchers, and flows that are made with them; flow actions only by their form.
+#include <algorithm>
+#include <cstring>
+
 #include "shims/providers/mlx5/driver.h"
+#include "shims/providers/mlx5/flow_state.h"
 #include "shims/uverbs/attr_spec.h"
+#include "shims/uverbs/command.h"
+#include "shims/uverbs/context.h"
+#include "shims/uverbs/device.h"
 #include "shims/uverbs/ioctl.h"
+#include "shims/uverbs/qp_state.h"
+#include "shims/uverbs/uverbs_file.h"
 
 namespace vabi::mlx5 {
 namespace {
@@ -32,8 +40,181 @@ constexpr AttrSpec DevxObject(ConstId id, AttrKind kind) {
   return spec;
 }
 
-int CreateFlow(IoctlCall& call) { return call.Unmodelled("mlx5: FLOW.CREATE of its own"); }
-int CreateMatcher(IoctlCall& call) { return call.Unmodelled("mlx5: FLOW_MATCHER.CREATE"); }
+constexpr uint32_t kEgress = 1 << 2;  // IB_FLOW_ATTR_FLAGS_EGRESS
+constexpr uint32_t kTagLimit = 1 << 24;
+
+// struct mlx5_ib_flow_matcher
+struct MatcherState final : DriverState {
+  MatchParams mask = {};
+  uint8_t enable = 0;
+  uint16_t priority = 0;
+  bool normal = false;
+  enum class Table : uint8_t { kReceive, kTransmit, kOther } table = Table::kReceive;
+};
+
+// mlx5_ib_matcher_ns
+int ChooseTable(IoctlCall& call, MatcherState* matcher) {
+  const bool typed = call.Has(VABI_C(MLX5_IB_ATTR_FLOW_MATCHER_FT_TYPE));
+  const bool flagged = call.Has(VABI_C(MLX5_IB_ATTR_FLOW_MATCHER_FLOW_FLAGS));
+  if (call.Violates(RuleId::mlx5_matcher_two_types, typed && flagged)) {
+    return call.Refuse(RuleId::mlx5_matcher_two_types);
+  }
+  if (typed) {
+    uint64_t type = 0;
+    if (const int error = call.GetConst(VABI_C(MLX5_IB_ATTR_FLOW_MATCHER_FT_TYPE), &type)) {
+      return error;
+    }
+    const auto is = [&](ConstId id) {
+      return call.world.Constant(id) == static_cast<int64_t>(type);
+    };
+    if (is(VABI_C(MLX5_IB_UAPI_FLOW_TABLE_TYPE_NIC_RX))) return 0;
+    matcher->table = is(VABI_C(MLX5_IB_UAPI_FLOW_TABLE_TYPE_NIC_TX))
+                         ? MatcherState::Table::kTransmit
+                         : MatcherState::Table::kOther;
+    if (matcher->table == MatcherState::Table::kTransmit ||
+        is(VABI_C(MLX5_IB_UAPI_FLOW_TABLE_TYPE_RDMA_RX)) ||
+        is(VABI_C(MLX5_IB_UAPI_FLOW_TABLE_TYPE_RDMA_TX)) ||
+        is(VABI_C(MLX5_IB_UAPI_FLOW_TABLE_TYPE_RDMA_TRANSPORT_RX)) ||
+        is(VABI_C(MLX5_IB_UAPI_FLOW_TABLE_TYPE_RDMA_TRANSPORT_TX))) {
+      return 0;
+    }
+    // Only in switchdev mode are there FDB tables.
+    return call.Refuse(is(VABI_C(MLX5_IB_UAPI_FLOW_TABLE_TYPE_FDB)) ? RuleId::mlx5_matcher_fdb
+                                                                    : RuleId::mlx5_matcher_table_type);
+  }
+  uint64_t flags = 0;
+  if (const int error =
+          call.GetFlags(VABI_C(MLX5_IB_ATTR_FLOW_MATCHER_FLOW_FLAGS), kEgress, &flags)) {
+    return error;
+  }
+  if (flags != 0) matcher->table = MatcherState::Table::kTransmit;
+  return 0;
+}
+
+int CheckMatcherPort(IoctlCall& call, const MatcherState& matcher) {
+  uint32_t port = 0;
+  if (!call.Has(VABI_C(MLX5_IB_ATTR_FLOW_MATCHER_IB_PORT))) return 0;
+  call.CopyIn(VABI_C(MLX5_IB_ATTR_FLOW_MATCHER_IB_PORT), &port, sizeof(port));
+  if (call.Violates(RuleId::mlx5_matcher_port, !call.file.device().ValidPort(port))) {
+    return call.Refuse(RuleId::mlx5_matcher_port);
+  }
+  if (call.Violates(RuleId::mlx5_matcher_port_table,
+                    matcher.table != MatcherState::Table::kOther)) {
+    return call.Refuse(RuleId::mlx5_matcher_port_table);
+  }
+  return call.Refuse(RuleId::mlx5_matcher_port_capability);
+}
+
+int CreateMatcher(IoctlCall& call) {
+  if (call.file.context() == nullptr) return call.Refuse(RuleId::mlx5_no_context);
+  auto state = std::make_unique<MatcherState>();
+  call.CopyIn(VABI_C(MLX5_IB_ATTR_FLOW_MATCHER_MATCH_MASK), state->mask.data(), kMatchSize);
+  state->normal = call.EnumId(VABI_C(MLX5_IB_ATTR_FLOW_MATCHER_FLOW_TYPE)) ==
+                  static_cast<int>(call.world.Flag(VABI_C(MLX5_IB_FLOW_TYPE_NORMAL)));
+  if (state->normal) {
+    call.CopyIn(VABI_C(MLX5_IB_ATTR_FLOW_MATCHER_FLOW_TYPE), &state->priority,
+                sizeof(state->priority));
+  }
+  call.CopyIn(VABI_C(MLX5_IB_ATTR_FLOW_MATCHER_MATCH_CRITERIA), &state->enable,
+              sizeof(state->enable));
+  if (const int error = ChooseTable(call, state.get())) return error;
+  if (const int error = CheckMatcherPort(call, *state)) return error;
+  auto object = std::make_unique<Object>(ObjectType::kPrivate);
+  object->private_type = static_cast<uint16_t>(VABI_C(MLX5_IB_OBJECT_FLOW_MATCHER));
+  object->device = &call.file.device();
+  object->driver = std::move(state);
+  call.Created(VABI_C(MLX5_IB_ATTR_FLOW_MATCHER_CREATE_HANDLE), std::move(object));
+  return 0;
+}
+
+// raw_fs_is_multicast
+bool IsMulticast(const MatcherState& matcher, const MatchParams& value) {
+  if ((matcher.enable & kMatchOuter) == 0) return false;
+  constexpr size_t kIpv4 = kMatchDestination + kMatchIpv4;
+  return ((matcher.mask[kMatchDmac] & value[kMatchDmac] & 1) != 0) ||
+         ((matcher.mask[kIpv4] & 0xf0) == 0xe0 && (value[kIpv4] & 0xf0) == 0xe0);
+}
+
+// get_dests, for the tables that this NIC's port has.
+int ReadDestination(IoctlCall& call, const MatcherState& matcher, Qp* qp, uint64_t* flags) {
+  const auto miss =
+      static_cast<uint64_t>(call.world.Flag(VABI_C(MLX5_IB_ATTR_CREATE_FLOW_FLAGS_DEFAULT_MISS)));
+  const auto drop =
+      static_cast<uint64_t>(call.world.Flag(VABI_C(MLX5_IB_ATTR_CREATE_FLOW_FLAGS_DROP)));
+  // Whatever is wrong, CREATE_FLOW says EINVAL.
+  uint64_t given = 0;
+  call.CopyIn(VABI_C(MLX5_IB_ATTR_CREATE_FLOW_FLAGS), &given, sizeof(given));
+  const bool devx = call.Has(VABI_C(MLX5_IB_ATTR_CREATE_FLOW_DEST_DEVX));
+  const bool receives = matcher.table == MatcherState::Table::kReceive;
+  const bool wrong = (given & ~(miss | drop)) != 0 || given == (miss | drop) ||
+                     (receives && devx && (qp != nullptr || given != 0)) ||
+                     (receives && qp != nullptr && given != 0) ||
+                     (qp != nullptr && qp->qp_type != kQptRawPacket) || (!receives && qp != nullptr);
+  if (wrong) return call.Refuse(RuleId::mlx5_raw_flow_destination);
+  *flags = given;
+  return 0;
+}
+
+int CreateFlow(IoctlCall& call) {
+  if (call.Violates(RuleId::mlx5_raw_flow_permission, !HasRawCapability(call.world))) {
+    return call.Refuse(RuleId::mlx5_raw_flow_permission);
+  }
+  Object* matcher = call.GetObject(VABI_C(MLX5_IB_ATTR_CREATE_FLOW_MATCHER));
+  const auto& criteria = *static_cast<MatcherState*>(matcher->driver.get());
+  auto* qp = call.Get<Qp>(VABI_C(MLX5_IB_ATTR_CREATE_FLOW_DEST_QP));
+  uint64_t flags = 0;
+  if (const int error = ReadDestination(call, criteria, qp, &flags)) return error;
+  if (call.Has(VABI_C(MLX5_IB_ATTR_CREATE_FLOW_DEST_DEVX)) ||
+      !call.GetObjects(VABI_C(MLX5_IB_ATTR_CREATE_FLOW_ARR_COUNTERS_DEVX)).empty() ||
+      !call.GetObjects(VABI_C(MLX5_IB_ATTR_CREATE_FLOW_ARR_FLOW_ACTIONS)).empty()) {
+    return call.Unmodelled("mlx5: flows with DEVX objects or flow actions");
+  }
+  auto rule = std::make_unique<FlowRule>();
+  if (call.Has(VABI_C(MLX5_IB_ATTR_CREATE_FLOW_TAG))) {
+    call.CopyIn(VABI_C(MLX5_IB_ATTR_CREATE_FLOW_TAG), &rule->tag, sizeof(rule->tag));
+    if (call.Violates(RuleId::mlx5_raw_flow_tag, rule->tag >= kTagLimit)) {
+      return call.Refuse(RuleId::mlx5_raw_flow_tag);
+    }
+    rule->has_tag = true;
+  }
+  if (!criteria.normal) return call.Refuse(RuleId::mlx5_raw_flow_type);
+  if (criteria.priority > kLastUserPriority) return call.Refuse(RuleId::mlx5_raw_flow_priority);
+  if (criteria.table == MatcherState::Table::kOther) {
+    return call.Unmodelled("mlx5: flow tables of RDMA traffic");
+  }
+  const std::span<const uint8_t> value =
+      call.Bytes(VABI_C(MLX5_IB_ATTR_CREATE_FLOW_MATCH_VALUE));
+  if (value.empty()) {
+    call.CopyIn(VABI_C(MLX5_IB_ATTR_CREATE_FLOW_MATCH_VALUE), rule->value.data(), kMatchSize);
+  } else {
+    std::memcpy(rule->value.data(), value.data(), std::min(value.size(), kMatchSize));
+  }
+  rule->mask = criteria.mask;
+  rule->enable = criteria.enable;
+  if (!Parses(rule->mask, rule->enable)) {
+    return call.Unmodelled("mlx5: a match of headers that no frame here has");
+  }
+  const auto drop =
+      static_cast<uint64_t>(call.world.Flag(VABI_C(MLX5_IB_ATTR_CREATE_FLOW_FLAGS_DROP)));
+  rule->device = call.file.device().number();
+  rule->egress = criteria.table == MatcherState::Table::kTransmit;
+  rule->priority = IsMulticast(criteria, rule->value) ? kMulticastPriority
+                                                      : PriorityOf(criteria.priority, false);
+  rule->drop = (flags & drop) != 0;
+  if (qp != nullptr) rule->sink = SinkOf(*qp);
+  auto state = std::make_unique<FlowState>();
+  state->rules.push_back(std::move(rule));
+  if (const int error = state->Install(call)) return error;
+  state->matcher = matcher;
+  ++matcher->users;
+  auto flow = std::make_unique<Flow>();
+  Introduce(*flow, call.file);
+  flow->qp = qp;
+  if (qp != nullptr) ++qp->users;
+  flow->driver = std::move(state);
+  call.Created(VABI_C(MLX5_IB_ATTR_CREATE_FLOW_HANDLE), std::move(flow));
+  return 0;
+}
 int CreateModifyHeader(IoctlCall& call) {
   return call.Unmodelled("mlx5: FLOW_ACTION.CREATE_MODIFY_HEADER");
 }
@@ -138,10 +319,5 @@ const MethodSpec kMethods[] = {
 }  // namespace
 
 std::span<const MethodSpec> FlowMethods() { return kMethods; }
-
-int Mlx5Driver::CreateFlow(Call& call, Flow&) { return call.Unmodelled("mlx5: flow rules"); }
-// What is counted and read comes with the flow rule that they are bound to; without one READ is
-// refused.
-int Mlx5Driver::CreateCounters(Call&, Counters&) { return 0; }
 
 }  // namespace vabi::mlx5

@@ -154,7 +154,9 @@ void QueuePair::CompleteReceive(const fabric::RecvRequest& request, const Comple
   } else if (srq != nullptr) {
     Store32(cqe + kCqeSrqnUidx, srq->number());
   }
-  Store32(cqe + kCqeOpcodeQpn, qpn);
+  // Frames carry the tag of their flow rule there.
+  const bool frame = service == fabric::Service::kRaw && completion.status == Status::kSuccess;
+  Store32(cqe + kCqeOpcodeQpn, frame ? completion.source_qpn : qpn);
   Store16(cqe + kCqeWqeCounter, request.index);
   if (completion.status != Status::kSuccess) {
     text.opcode = kCqeResponderError;
@@ -178,7 +180,7 @@ void QueuePair::CompleteReceive(const fabric::RecvRequest& request, const Comple
   Store16(cqe + kCqeSlid, completion.source_lid);
   Store32(cqe + kCqeFlagsRqpn, (completion.has_grh ? 1u << kCqeGrhShift : 0) |
                                    uint32_t{completion.sl} << kCqeSlShift |
-                                   (completion.source_qpn & 0xffffff));
+                                   (frame ? 0 : completion.source_qpn & 0xffffff));
   Emit(queue, text);
 }
 
@@ -280,17 +282,6 @@ void QueuePair::AimXrc(uint32_t srqn) {
   }
 }
 
-// A frame leaves the port: nobody answers, and what comes in needs flow rules.
-void QueuePair::Transmit(const fabric::SendRequest& request, Completion* completion) {
-  *completion = Completion();
-  uint64_t length = 0;
-  for (uint32_t i = 0; i < request.sge_count; ++i) length += request.sges[i].length;
-  fabric::Spans spans;
-  const bool reachable = fabric::MapSges(*this, request.sges, request.sge_count, 0, length, 0,
-                                         &spans) == fabric::SgeFault::kNone;
-  if (!reachable) return FailSend(Status::kLocalProtection, completion);
-}
-
 // False: not now.
 bool QueuePair::CarryOut(const Wqe& wqe, Completion* completion) {
   fabric::SendRequest& request = Scratch();
@@ -299,7 +290,7 @@ bool QueuePair::CarryOut(const Wqe& wqe, Completion* completion) {
   switch (Translate(wqe, service, qkey, &request, &bind, &srqn)) {
     case Translation::kRequest:
       if (service == fabric::Service::kRaw) {
-        Transmit(request, completion);
+        Transmit(wqe, request, completion);
         return true;
       }
       if (service == fabric::Service::kXrcInitiator) AimXrc(srqn);

@@ -7,6 +7,7 @@
 #include "shims/fabric/fabric.h"
 #include "shims/providers/mlx5/completion_queue.h"
 #include "shims/providers/mlx5/receive_queue.h"
+#include "shims/providers/mlx5/steering.h"
 #include "shims/providers/mlx5/work_queue.h"
 #include "shims/uverbs/objects.h"
 
@@ -25,7 +26,7 @@ enum QpEvent : uint32_t {
   kEventLastWqeReached = 16,
 };
 
-class QueuePair final : public fabric::Endpoint {
+class QueuePair final : public fabric::Endpoint, public PacketSink {
  public:
   struct Parts {
     SendRing send;
@@ -46,6 +47,8 @@ class QueuePair final : public fabric::Endpoint {
                        const fabric::Completion& completion) override;
   void EnterError() override;
   void Report(fabric::Event event) override;
+  // A frame for a raw packet queue pair, or for a work queue.
+  void Receive(const Frame& frame) override;
 
   // Looks at the doorbell records and works off what was posted; some of it. True when there was
   // work.
@@ -58,7 +61,8 @@ class QueuePair final : public fabric::Endpoint {
 
  private:
   void AimXrc(uint32_t srqn);
-  void Transmit(const fabric::SendRequest& request, fabric::Completion* completion);
+  void Transmit(const Wqe& wqe, const fabric::SendRequest& request,
+                fabric::Completion* completion);
   bool SendEmpty();
   bool ProgressSend();
   bool FlushSend();

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// qp.c:create_rss_raw_qp_tir: a queue pair that spreads packets over work queues. None arrive
-// without flow rules, so there is nothing behind it.
+// qp.c:create_rss_raw_qp_tir: a queue pair that spreads frames over work queues.
 #include <bit>
+#include <cstring>
 
 #include "shims/providers/mlx5/capabilities.h"
 #include "shims/providers/mlx5/driver.h"
+#include "shims/providers/mlx5/flow_state.h"
+#include "shims/providers/mlx5/packet.h"
+#include "shims/providers/mlx5/wire_format.h"
 #include "shims/uverbs/device.h"
 #include "shims/uverbs/uverbs_file.h"
 
@@ -15,6 +18,74 @@ namespace {
 #define RESP(field) VABI_F(mlx5_ib_create_qp_resp, field)
 
 constexpr uint32_t kToeplitzKey = 40;
+
+// Which of a frame's headers are hashed.
+struct HashFields {
+  bool source = false, destination = false;  // addresses
+  bool source_port = false, destination_port = false;
+  bool ipv6 = false, tcp = false;
+};
+
+// Spreads by Toeplitz' hash over the chosen headers, taken symmetrically as the driver asks for
+// (rx_hash_symmetric): source and destination enter by their exclusive or, so that both directions
+// of a connection meet. Frames of other protocols have the hash 0.
+class RssSink final : public PacketSink {
+ public:
+  RssSink(const RwqIndTable& table, const HashFields& fields, const uint8_t* key)
+      : table_(table), fields_(fields) {
+    std::memcpy(key_, key, sizeof(key_));
+  }
+
+  void Receive(const Frame& frame) override {
+    const size_t index = Hash(ParseFrame(frame)) & (table_.wqs.size() - 1);
+    StateOf(*table_.wqs[index]).queue->Receive(frame);
+  }
+
+ private:
+  uint32_t Hash(const MatchParams& packet) const {
+    const int version = packet[kMatchTags] >> kMatchIpVersionShift & 0xf;
+    if (version != (fields_.ipv6 ? 6 : 4)) return 0;
+    uint8_t input[36] = {};
+    size_t size = 0;
+    const size_t length = fields_.ipv6 ? 16 : 4, skip = 16 - length;
+    size = Mix(packet, kMatchSource + skip, kMatchDestination + skip, length, fields_.source,
+               fields_.destination, input, size);
+    constexpr uint8_t kTcp = 6, kUdp = 17;
+    if (packet[kMatchProtocol] == (fields_.tcp ? kTcp : kUdp)) {
+      const size_t ports = fields_.tcp ? kMatchTcpPorts : kMatchUdpPorts;
+      size = Mix(packet, ports, ports + 2, 2, fields_.source_port, fields_.destination_port, input,
+                 size);
+    }
+    return Toeplitz(input, size);
+  }
+
+  static size_t Mix(const MatchParams& packet, size_t source, size_t destination, size_t length,
+                    bool has_source, bool has_destination, uint8_t* input, size_t size) {
+    if (!has_source && !has_destination) return size;
+    for (size_t i = 0; i < length; ++i) {
+      const uint8_t from = has_source ? packet[source + i] : 0;
+      input[size++] = static_cast<uint8_t>(from ^ (has_destination ? packet[destination + i] : 0));
+    }
+    return size;
+  }
+
+  uint32_t Toeplitz(const uint8_t* input, size_t size) const {
+    uint32_t hash = 0;
+    uint64_t window = Load64(key_);
+    for (size_t i = 0; i < size; ++i) {
+      for (int bit = 7; bit >= 0; --bit) {
+        if ((input[i] >> bit & 1) != 0) hash ^= static_cast<uint32_t>(window >> 32);
+        window <<= 1;
+      }
+      window |= i + 8 < sizeof(key_) ? key_[i + 8] : 0;
+    }
+    return hash;
+  }
+
+  const RwqIndTable& table_;
+  const HashFields fields_;
+  uint8_t key_[kToeplitzKey];
+};
 
 class RssCreator {
  public:
@@ -40,7 +111,11 @@ class RssCreator {
     const size_t size = how == OldRespond::kClip ? reply.length() : world_.End(RESP(bfreg_index));
     if (const int error = Respond(call_, reply.base(), size, how)) return error;
     qp_.qp_num = 0;  // no number of its own
-    qp_.driver = std::make_unique<QueuePairState>();
+    auto state = std::make_unique<QueuePairState>();
+    uint8_t key[kToeplitzKey] = {};
+    body_.GetBytes(REQ(rx_hash_key), key, sizeof(key));
+    state->rss = std::make_unique<RssSink>(*qp_.ind_table, Fields(), key);
+    qp_.driver = std::move(state);
     return 0;
   }
 
@@ -120,6 +195,21 @@ class RssCreator {
     return 0;
   }
 
+  HashFields Fields() const {
+    HashFields fields;
+    fields.ipv6 = Hashes(VABI_C(MLX5_RX_HASH_SRC_IPV6)) || Hashes(VABI_C(MLX5_RX_HASH_DST_IPV6));
+    fields.source = Hashes(VABI_C(MLX5_RX_HASH_SRC_IPV4)) || Hashes(VABI_C(MLX5_RX_HASH_SRC_IPV6));
+    fields.destination =
+        Hashes(VABI_C(MLX5_RX_HASH_DST_IPV4)) || Hashes(VABI_C(MLX5_RX_HASH_DST_IPV6));
+    fields.tcp =
+        Hashes(VABI_C(MLX5_RX_HASH_SRC_PORT_TCP)) || Hashes(VABI_C(MLX5_RX_HASH_DST_PORT_TCP));
+    fields.source_port =
+        Hashes(VABI_C(MLX5_RX_HASH_SRC_PORT_TCP)) || Hashes(VABI_C(MLX5_RX_HASH_SRC_PORT_UDP));
+    fields.destination_port =
+        Hashes(VABI_C(MLX5_RX_HASH_DST_PORT_TCP)) || Hashes(VABI_C(MLX5_RX_HASH_DST_PORT_UDP));
+    return fields;
+  }
+
   Call& call_;
   const World& world_;
   Qp& qp_;
@@ -128,6 +218,12 @@ class RssCreator {
 };
 
 }  // namespace
+
+PacketSink* SinkOf(Qp& qp) {
+  QueuePairState& state = StateOf(qp);
+  if (state.rss != nullptr) return state.rss.get();
+  return state.pair.get();
+}
 
 int CreateRss(Call& call, Qp& qp) { return RssCreator(call, qp).Run(); }
 

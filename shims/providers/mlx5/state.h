@@ -10,6 +10,7 @@
 #include "shims/providers/mlx5/completion_queue.h"
 #include "shims/providers/mlx5/queue_pair.h"
 #include "shims/providers/mlx5/receive_queue.h"
+#include "shims/providers/mlx5/steering.h"
 #include "shims/uverbs/objects.h"
 
 // What the driver keeps for each object of the core.
@@ -62,11 +63,12 @@ struct QueuePairState final : DriverState {
   ContextState* context = nullptr;
   uint32_t rq_count = 0, rq_shift = 0, rq_sges = 0;
   uint32_t atomic_access = 0, resp_depth = 0;  // qp->trans_qp
+  std::unique_ptr<PacketSink> rss;             // of a queue pair that only spreads frames
 };
 
 struct WqState final : DriverState {
   std::unique_ptr<QueuePair>
-      queue;  // receives only, and no endpoint: packets need flow rules to come here
+      queue;  // receives only, and no endpoint: what flow rules bring
 };
 
 struct MwState final : DriverState {

@@ -109,6 +109,10 @@ int Mlx5Driver::DestroyPrivate(Call& call, Object& object) {
     // mmap_obj_cleanup: what is mapped stays so, the offset is free again.
     ContextOf(call.file).entries.erase(static_cast<UarState*>(object.driver.get())->page);
   }
+  if (object.private_type == static_cast<uint16_t>(VABI_C(MLX5_IB_OBJECT_FLOW_MATCHER)) &&
+      call.Violates(RuleId::mlx5_matcher_busy, object.users > 0)) {
+    return call.Refuse(RuleId::mlx5_matcher_busy);
+  }
   return 0;
 }
 

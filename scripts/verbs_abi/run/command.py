@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 
-from verbs_abi import locks, progress, userlands
+from verbs_abi import locks, matrix, progress, userlands
 from verbs_abi.cells import ids, plans, pool, programs, worlds
 from verbs_abi.errors import EXIT_OK, EXIT_UNEXPECTED, EXIT_USAGE, UserError
 from verbs_abi.run import provenance
@@ -174,6 +174,8 @@ def _signals():
 
 
 def handle(arguments):
+    for axis in ("expectations", "kernels", "overlays", "providers"):
+        matrix.load(axis)  # a broken file ends the run before its first cell
     with _signals() as came:
         try:
             return _handle(arguments, came)

@@ -156,6 +156,12 @@ def _json(arguments):
     return ["--json"] if arguments.json else []
 
 
+def _consumers(actions):
+    from verbs_abi.facts import consumers
+
+    consumers.register(actions)
+
+
 def _show(actions):
     parser = actions.add_parser(
         "show",
@@ -189,7 +195,7 @@ def _list(actions):
 
 
 # One function an action.
-ACTIONS = (_extract, _diff, _headers, _modules, _layout, _build, _show, _history, _list)
+ACTIONS = (_extract, _diff, _headers, _modules, _layout, _build, _consumers, _show, _history, _list)
 
 
 def register(subparsers):

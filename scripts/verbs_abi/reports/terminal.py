@@ -48,6 +48,25 @@ def rows(results):
                 )
 
 
+def _builds(builds):
+    """Libraries that drifted or failed unexpectedly, then how many were built."""
+    if not builds:
+        return []
+    lines = []
+    for one in builds:
+        if one.get("verdict") == "unexpected":
+            words = one.get("cause") or one.get("error") or ""
+            name = f"{one['source']} + {one['headers']}: {one['library']}"
+            lines.append(f"unexpected build: {name}: {one['result']}" + (f" ({words})" if words else ""))
+    counts = {word: sum(1 for one in builds if one["result"] == word) for word in ("built", "drift", "failed")}
+    pairs = len({(one["source"], one["headers"]) for one in builds})
+    lines.append(
+        f"{pairs} builds: {counts['built']} of {len(builds)} libraries as their kernels, "
+        f"{counts['drift']} with silent drift, {counts['failed']} do not build"
+    )
+    return lines
+
+
 def last_lines(results, report="out/index.html"):
     """What a run ends with: first the cells to look at, then the counts and where to read on."""
     bad = sorted(
@@ -70,6 +89,7 @@ def last_lines(results, report="out/index.html"):
     missing = model.missing_part(results)
     if missing:
         lines.append(missing)
+    lines += _builds(results.get("builds") or [])
     summary = results["summary"]
     lines.append(
         f"{summary['cells']} cells in {summary['wall_s']:.0f} s: "

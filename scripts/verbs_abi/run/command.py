@@ -151,6 +151,17 @@ def _userlands(cells, show):
     return ready
 
 
+def _builds(plan, arguments):
+    """(rows, cells) of what the plan builds; nothing when the arguments pick cells of it."""
+    if plan is None or any((arguments.userland, arguments.kernel, arguments.provider, arguments.overlay,
+                            arguments.scenario)):
+        return [], []
+    from verbs_abi.facts.builds import cells as built
+
+    with progress.Progress("build") as show:
+        return built.of_plan(plan, show, arguments.jobs)
+
+
 class _Ended(KeyboardInterrupt):
     """Another signal than Ctrl-C asks the run to end."""
 
@@ -190,6 +201,8 @@ def _handle(arguments, came):
 
     started = time.time()
     plan, cells = choose(arguments)
+    builds, more = _builds(plan, arguments)
+    cells = list({cell.id: cell for cell in [*cells, *more]}.values())
     planned = len(cells)
     if arguments.shard:
         cells = _shard(arguments.shard, cells)
@@ -235,13 +248,13 @@ def _handle(arguments, came):
             "run": {"plan": plan, "command": shlex.join(["./verbs-abi", *sys.argv[1:]]), "started": _utc(started),
                     "finished": _utc(time.time()), "jobs": arguments.jobs, "complete": complete, "planned": planned,
                     **({"shards": [arguments.shard]} if arguments.shard else {})},
-            "summary": model.summarise(rows, round(time.monotonic() - begin, 2)), "oracle": _oracle(), "gate": None, "builds": []}
+            "summary": model.summarise(rows, round(time.monotonic() - begin, 2)), "oracle": _oracle(), "gate": None, "builds": builds}
         reports.write_all(results, out)
     terminal.table(results, report=str(out / "index.html"))
     if not complete:
         print(f"interrupted after {len(rows)} of {planned} cells; go on with --resume", file=sys.stderr)
         return 128 + came[0]
     # An expected failure that passes is good news, told in the report; it fails no release.
-    if any(row["verdict"] == "unexpected" for row in rows):
+    if any(row["verdict"] == "unexpected" for row in [*rows, *builds]):
         return EXIT_UNEXPECTED
     return EXIT_USAGE if any(row["verdict"] == "not_run" for row in rows) else EXIT_OK

@@ -67,7 +67,7 @@ def choose(arguments):
     if arguments.plan:
         found = plan.of(arguments.plan)
         if not found:
-            raise UserError(f"plan {arguments.plan} builds nothing", hint='Its file has no "builds".')
+            raise errors.unknown("plan that builds", arguments.plan, plan.names())
         return [(source, headers) for source, headers in found
                 if not arguments.source or source in arguments.source]
     sources = arguments.source or plan.matrix.names("sources")

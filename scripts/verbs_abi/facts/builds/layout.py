@@ -21,9 +21,14 @@ def kernels_of(source, headers):
     headers: the name of a snapshot. The source's own headers, and snapshots of nobody's kernel, are held against the
     kernels nearest to the source.
     """
+    return kernels_near(headers, source.kernels)
+
+
+def kernels_near(headers, otherwise):
+    """A packaged kernel and its neighbours; `otherwise` where the headers are those of none."""
     known = [name for name in matrix.names("kernels") if name.startswith("debian-") and name in tool.names()]
     if headers not in known:
-        return list(source.kernels)
+        return list(otherwise)
     place = known.index(headers)
     return [headers, *known[max(0, place - 1):place], *known[place + 1:place + 2]]
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which pairs a plan builds: "builds" in matrix/plans/NAME.json.
+"""Which pairs a plan builds: matrix/builds/plans.json, by the plan's name.
 
-    "builds": [{"sources": "*", "headers": ["own", "nearest"]}]
+    "gate": [{"sources": "*", "headers": ["own", "nearest"]}]
 
 `sources` and `headers` are "*" or lists of names and patterns; headers also "own" (those of the source), "nearest"
 (the kernels nearest to it) and "debian-*" and the like.
@@ -9,14 +9,30 @@
 
 import fnmatch
 
-from verbs_abi import matrix
+from verbs_abi import matrix, paths
 from verbs_abi.errors import unknown
 from verbs_abi.facts import tool
 
 
+def groups_of(name):
+    """The groups of a plan; none when it builds nothing."""
+    groups = _all().get(name, [])
+    return groups if isinstance(groups, list) else []
+
+
+def names():
+    """The plans that build something."""
+    return [name for name, groups in _all().items() if isinstance(groups, list)]
+
+
+def _all():
+    path = paths.matrix_dir() / "builds" / "plans.json"
+    return matrix.read_json(path) if path.exists() else {}
+
+
 def of(name):
     """[(source name, headers name)] of a plan, each once."""
-    return pairs(matrix.get("plans", name).data.get("builds", []))
+    return pairs(groups_of(name))
 
 
 def pairs(groups):

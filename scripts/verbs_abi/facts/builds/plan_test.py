@@ -4,7 +4,8 @@ import pytest
 from verbs_abi import matrix
 from verbs_abi.errors import UserError
 from verbs_abi.facts import tool
-from verbs_abi.facts.builds import layout, plan, sources
+from verbs_abi.cells import ids
+from verbs_abi.facts.builds import cells, engine, layout, plan, sources
 
 DEBIANS = ["debian-5.10.223", "debian-6.1.192", "debian-6.12.117", "debian-7.2.13", "debian-7.3.4"]
 
@@ -51,3 +52,36 @@ def test_headers_of_a_kernel_are_those_of_its_model():
 @pytest.mark.parametrize("subject, name", [("struct rxe_av", "rxe_av"), ("union u", "u"), ("rxe_av.a.b", "rxe_av")])
 def test_a_subject_names_its_struct(subject, name):
     assert layout.struct_of(subject) == name
+
+
+def test_the_plans_build_what_they_say():
+    gate, nightly = plan.of("gate"), plan.of("nightly")
+    for source in ("src-33.2", "src-44.0", "src-56.1", "src-65.0"):
+        own = matrix.get("sources", source).data
+        assert [headers for name, headers in gate if name == source] == [own["headers"], *own["kernels"]]
+        assert {headers for name, headers in nightly if name == source} == {own["headers"], *DEBIANS}
+    assert plan.of("quick") == []
+
+
+def pair_of(**files):
+    libraries = tuple(engine.Library(name, file) for name, file in files.items())
+    return engine.Pair("src-44.0", "debian-6.12.117", "d", None, libraries, 1.0, "rdmav34", True)
+
+
+def test_what_was_built_runs_on_its_kernel_and_the_neighbours():
+    how = {"providers": ["mlx5", "rxe"], "scenarios": ["journey", "conformance"]}
+    pair = pair_of(libibverbs="a", libmlx5="b", librxe=None)
+    names = [cell.id for cell in cells.cells_of(pair, how)]
+    assert names == [f"src-44.0+headers=debian-6.12.117/{kernel}/mlx5{scenario}"
+                     for kernel in ("debian-6.12.117", "debian-6.1.192", "debian-7.2.13")
+                     for scenario in ("", "@conformance")]
+    assert list(cells.cells_of(pair, None)) == []
+    assert list(cells.cells_of(pair_of(libibverbs=None, libmlx5="b"), how)) == []
+
+
+def test_names_of_what_is_built_stand_in_cells():
+    cell = ids.parse("src-44.0+headers=debian-6.12.117/debian-6.12.117/mlx5@conformance")
+    assert (cell.userland, cell.scenario) == ("src-44.0+headers=debian-6.12.117", "conformance")
+    for wrong in ("src-44.1+headers=debian-6.12.117", "src-44.0+headers=debian-6.12"):
+        with pytest.raises(UserError, match="44|6.12"):
+            ids.parse(f"{wrong}/debian-6.12.117/mlx5")

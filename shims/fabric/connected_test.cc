@@ -577,6 +577,23 @@ TEST_F(Connected, PacketSizesMustAgreeOnceThereAreSeveralPackets) {
   EXPECT_EQ(b.qp.completed.at(1).completion.status, Status::kLocalLength);
 }
 
+// rxe_req.c sends before anybody refuses; of a message that does not fit rxe_resp.c has put away
+// what came before the packet that finds out.
+TEST_F(Connected, ATooLongMessageArrivesUpToThePacketThatDoesNotFit) {
+  a.qp.checks_psn = b.qp.checks_psn = true;
+  a.qp.sq_psn = b.qp.rq_psn = 100;
+  memset(b.memory, 0, 4096);
+  a.memory[2047] = 0x5a;
+  a.memory[2048] = 0x5b;
+  b.qp.Receive(1, {b.At(0, 2500)});
+  const Completion completion = Run(Request(Opcode::kSend, {a.At(0, 3000)}));
+  EXPECT_NE(completion.status, Status::kSuccess);
+  EXPECT_EQ(b.memory[2047], 0x5a) << "two packets of 1024 bytes";
+  EXPECT_EQ(b.memory[2048], 0);
+  EXPECT_EQ(b.qp.rq_psn, 102u);
+  EXPECT_EQ(a.qp.sent_psn, 103u) << "all three were sent";
+}
+
 TEST_F(Connected, SequenceNumbersMustAgree) {
   a.qp.checks_psn = b.qp.checks_psn = true;
   a.qp.sq_psn = 0xfffffe;

@@ -224,6 +224,8 @@ class Endpoint {
   // (`checks_psn`): set them at RTR and RTS, the fabric moves them on.
   bool checks_psn = false;
   uint32_t sq_psn = 0, rq_psn = 0;
+  // Behind what was sent last: sq_psn, but for a request that waits for its answer.
+  uint32_t sent_psn = 0;
   const Wording* wording = &kConnectX;
   static const Wording kConnectX;
 

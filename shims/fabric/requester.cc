@@ -154,7 +154,8 @@ class Requester {
       Reply ignored;
       Deliver(*peer, message, &ignored);
     }
-    endpoint_.sq_psn = (endpoint_.sq_psn + 1) & kPsnMask;
+    Sent(1);
+    endpoint_.sq_psn = endpoint_.sent_psn;
     return Done();
   }
 
@@ -169,10 +170,16 @@ class Requester {
       if (!endpoint_.checks_psn) message.psn = peer->rq_psn;
       Deliver(*peer, message, &reply);
     }
-    if (endpoint_.service == Service::kUc) {
-      endpoint_.sq_psn = (endpoint_.sq_psn + message.packets) & kPsnMask;
-      return Done();
-    }
+    Sent(message.packets);
+    const Outcome outcome = endpoint_.service == Service::kUc ? Done() : Conclude(reply);
+    // What failed was sent all the same.
+    if (outcome == Outcome::kDone) endpoint_.sq_psn = endpoint_.sent_psn;
+    return outcome;
+  }
+
+  void Sent(uint32_t packets) { endpoint_.sent_psn = (endpoint_.sq_psn + packets) & kPsnMask; }
+
+  Outcome Conclude(const Reply& reply) {
     switch (reply.kind) {
       case Reply::Kind::kSilence:
         return NoAnswer();
@@ -180,11 +187,9 @@ class Requester {
         return NotReady(reply.rnr_timer);
       case Reply::Kind::kNak:
         return Fail(reply.nak);
-      case Reply::Kind::kAck:
-        break;
+      default:
+        return PutAway(reply);
     }
-    endpoint_.sq_psn = (endpoint_.sq_psn + message.packets) & kPsnMask;
-    return PutAway(reply);
   }
 
   // READ and atomics: the answer's place is looked at when the answer is there (rxe_comp.c:

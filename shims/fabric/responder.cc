@@ -214,6 +214,7 @@ class Responder {
     const uint64_t room = Room();
     if (grh + message_.length > room) {
       if (Reliable()) {
+        FillWholePackets(room);
         FailReceive(wording_.receive_length, wording_.length_nak);
       } else {
         ShortReceive(endpoint_.service == Service::kUd ? wording_.ud_short : wording_.uc_short);
@@ -237,6 +238,21 @@ class Responder {
     if (fault == SgeFault::kNone && reached) return true;
     FailReceive(wording_.receive_memory, Status::kRemoteOperation);
     return false;
+  }
+
+  // A message that is too long is found out by the packet that does not fit; those before it have
+  // arrived.
+  void FillWholePackets(uint64_t room) {
+    const uint32_t packets = static_cast<uint32_t>(room / message_.mtu);
+    if (packets == 0) return;
+    const uint64_t length = uint64_t{packets} * message_.mtu;
+    Spans into;
+    if (MapSges(endpoint_, receive_.sges, receive_.sge_count, kAccessLocalWrite, length, 0,
+                &into) != SgeFault::kNone) {
+      return;
+    }
+    CopySpans(into, *message_.payload, length);
+    if (endpoint_.checks_psn) endpoint_.rq_psn = (endpoint_.rq_psn + packets) & kPsnMask;
   }
 
   uint64_t Room() const {

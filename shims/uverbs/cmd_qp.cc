@@ -132,7 +132,7 @@ int FillQp(Command& c, QpRequest& request, Qp* qp) {
     if (has_sq) {
       if (const int error = c.Read(request.send_cq, &qp->send_cq)) return error;
     }
-    if (!has_table && request.type != kQptXrcIni && qp->recv_cq == nullptr) qp->recv_cq = qp->send_cq;
+    if (!has_table && qp->recv_cq == nullptr) qp->recv_cq = qp->send_cq;
     if (const int error = c.Read(request.pd, &qp->pd)) return error;
   }
   qp->signal_all = request.signal_all;

@@ -98,6 +98,7 @@ void Apply(const ModifyRequest& request, QpAttributes* attr) {
   take(kQpAltPath, FIELD(alt_port_num), &attr->alt_port_num);
   take(kQpAltPath, FIELD(alt_timeout), &attr->alt_timeout);
   take(kQpAltPath, FIELD(alt_pkey_index), &attr->alt_pkey_index);
+  take(kQpCurState, FIELD(cur_qp_state), &attr->cur_qp_state);
   if ((request.mask & kQpPort) != 0) attr->port_num = request.port;
   if ((request.mask & kQpRateLimit) != 0) attr->rate_limit = request.rate_limit;
 }
@@ -156,12 +157,13 @@ int Modify(Command& c, ModifyRequest request) {
   if (current > QpState::kErr || next > QpState::kErr) return -EINVAL;
   const auto rate_limit = static_cast<RateLimit>(c.world.Knob(KnobId::qp_rate_limit));
   if (c.Violates(RuleId::qp_modify_transition,
-                 qp.qp_type != kQptDriver && !ModifyQpIsOk(current, next, qp.qp_type, mask, rate_limit))) {
+                 c.driver().ChecksTransition(c.world, qp, mask) &&
+                     !ModifyQpIsOk(current, next, qp.qp_type, mask, rate_limit))) {
     return c.Refuse(RuleId::qp_modify_transition);
   }
   if (const int error = c.driver().ModifyQp(c.call, qp, next, attr, mask)) return error;
   qp.attr = attr;
-  qp.state = next;
+  qp.state = c.driver().StateAfter(qp, next, mask);
   return 0;
 }
 
@@ -208,7 +210,7 @@ int QueryQp(Command& c) {
   OwnedBody<256> reply(c.world, VABI_S(ib_uverbs_query_qp_resp));
 #define FIELD(name) VABI_F(ib_uverbs_query_qp_resp, name)
   reply.Set(FIELD(qp_state), static_cast<uint64_t>(qp.state));
-  reply.Set(FIELD(cur_qp_state), static_cast<uint64_t>(qp.state));
+  reply.Set(FIELD(cur_qp_state), static_cast<uint64_t>(c.driver().CurrentState(c.world, qp)));
   reply.Set(FIELD(path_mtu), qp.attr.path_mtu);
   reply.Set(FIELD(path_mig_state), qp.attr.path_mig_state);
   reply.Set(FIELD(qkey), qp.attr.qkey);

@@ -369,6 +369,68 @@ TEST_F(CommandsTest, PostSendParsesWorkRequests) {
   EXPECT_EQ((Bytes{1, 0, 0, 0}), reply) << "bad_wr counts from 1";
 }
 
+// ib_uverbs_unmarshall_recv: struct ib_uverbs_recv_wr has 16 bytes, and an element as well.
+TEST_F(CommandsTest, PostRecvParsesWorkRequests) {
+  Bytes request = S(VABI_S(ib_uverbs_post_recv))
+                      .With(VABI_F(ib_uverbs_post_recv, qp_handle), CreateQp(AllocPd(), CreateCq()))
+                      .With(VABI_F(ib_uverbs_post_recv, wr_count), 2)
+                      .With(VABI_F(ib_uverbs_post_recv, sge_count), 3)
+                      .With(VABI_F(ib_uverbs_post_recv, wqe_size), 24)
+                      .bytes();
+  for (const uint32_t entries : {1u, 2u}) {
+    Bytes wr = S(VABI_S(ib_uverbs_recv_wr), 8)
+                   .With(VABI_F(ib_uverbs_recv_wr, wr_id), 0x77 + entries)
+                   .With(VABI_F(ib_uverbs_recv_wr, num_sge), entries)
+                   .bytes();
+    request.insert(request.end(), wr.begin(), wr.end());
+  }
+  for (const uint64_t address : {0x1000, 0x2000, 0x3000}) {
+    Bytes sge = S(VABI_S(ib_uverbs_sge))
+                    .With(VABI_F(ib_uverbs_sge, addr), address)
+                    .With(VABI_F(ib_uverbs_sge, length), 5)
+                    .With(VABI_F(ib_uverbs_sge, lkey), 9)
+                    .bytes();
+    request.insert(request.end(), sge.begin(), sge.end());
+  }
+  Bytes reply(4, 0xff);
+  EXPECT_EQ(0, Invoke(29, request, &reply)) << Last();
+  EXPECT_EQ(Bytes(4), reply);
+  ASSERT_EQ(2u, script().receives.size());
+  EXPECT_EQ(0x78u, script().receives[0].wr_id);
+  EXPECT_EQ(0x1000u, script().receives[0].sges[0].address);
+  EXPECT_EQ(2u, script().receives[1].sge_count);
+  EXPECT_EQ(0x3000u, script().receives[1].sges[1].address);
+  EXPECT_EQ(9u, script().receives[1].sges[1].lkey);
+  script().room_for_receives = 3;
+  EXPECT_EQ(-ENOMEM, Invoke(29, request, &reply));
+  EXPECT_EQ((Bytes{2, 0, 0, 0}), reply) << "the second was refused";
+}
+
+// ib_uverbs_poll_cq: count and reserved, and not a byte more.
+TEST_F(CommandsTest, PollOfAnEmptyQueue) {
+  Bytes reply(16, 0xff);
+  ASSERT_GT(Write(21,
+                  S(VABI_S(ib_uverbs_poll_cq))
+                      .With(VABI_F(ib_uverbs_poll_cq, cq_handle), CreateCq())
+                      .With(VABI_F(ib_uverbs_poll_cq, ne), 1),
+                  &reply),
+            0);
+  Bytes expected(16, 0xff);
+  std::fill_n(expected.begin(), 8, 0);
+  EXPECT_EQ(expected, reply);
+  EXPECT_EQ("poll_cq", script().log.back());
+}
+
+// uverbs_cmd.c:create_qp: who names no receive CQ of his own gets that of the sends, XRC initiators
+// too.
+TEST_F(CommandsTest, XrcInitiatorHasItsSendQueueForBoth) {
+  const uint32_t handle = CreateQp(AllocPd(), CreateCq(), kQptXrcIni);
+  const auto* qp = static_cast<Qp*>(file().Find(ObjectType::kQp, handle));
+  ASSERT_NE(nullptr, qp);
+  EXPECT_NE(nullptr, qp->send_cq);
+  EXPECT_EQ(qp->send_cq, qp->recv_cq);
+}
+
 // addr.c:rdma_resolve_ip
 TEST_F(CommandsTest, AddressesOfTwoFamiliesDoNotMeet) {
   const uint8_t mapped[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 2};

@@ -112,7 +112,14 @@ class Driver {
   // `next` is the state asked for (== qp.state when the mask has none); qp.attr still holds the old values,
   // `attr` the new ones. The core has run ib_modify_qp_is_ok where the kernel's driver does (`next` valid).
   virtual int ModifyQp(Call& call, Qp& qp, QpState next, const QpAttributes& attr, uint32_t mask) = 0;
+  // Does the driver ask ib_modify_qp_is_ok about MODIFY_QP with this mask?
+  virtual bool ChecksTransition(const World&, const Qp& qp, uint32_t mask) const;
+  // The state after a MODIFY_QP that succeeded. Most drivers believe IB_QP_CUR_STATE (`next` then
+  // is that).
+  virtual QpState StateAfter(const Qp&, QpState next, uint32_t /*mask*/) const { return next; }
   virtual int QueryQp(Call& call, Qp& qp) = 0;  // refreshes qp.state, qp.attr, qp.cap
+  // cur_qp_state as QUERY_QP tells it.
+  virtual QpState CurrentState(const World&, const Qp& qp) const { return qp.state; }
   virtual int DestroyQp(Call& call, Qp& qp) = 0;
   virtual int PostSend(Call& call, Qp& qp) = 0;  // rxe's doorbell: POST_SEND with no work requests
   virtual int CreateSrq(Call& call, Srq& srq) = 0;
@@ -136,7 +143,15 @@ class Driver {
   virtual int AdviseMr(Call& call, Pd& pd, uint32_t advice, uint32_t flags,
                        std::span<const fabric::Sge> list) = 0;
   virtual int RegDmabufMr(Call& call, Mr& mr, uint64_t offset, int fd) = 0;
-  virtual int PostRecv(Call& call, Qp& qp) = 0;
+  // Receives that the kernel posts in the program's stead. *posted: how many of them went well. An
+  // element count above fabric::kMaxSge stands in sge_count as it came; the elements are then cut.
+  virtual int PostRecv(Call& call, Qp& qp, std::span<const fabric::RecvRequest> list,
+                       uint32_t* posted) = 0;
+  virtual int PostSrqRecv(Call& call, Srq& srq, std::span<const fabric::RecvRequest> list,
+                          uint32_t* posted) = 0;
+  // POLL_CQ: 0 means that there is none; completions that the kernel would hand out are not
+  // modelled.
+  virtual int PollCq(Call& call, Cq& cq) = 0;
   virtual int QuerySrq(Call& call, Srq& srq) = 0;  // refreshes max_wr, max_sge, srq_limit
   // Attributes of the driver's own in DEVICE.QUERY_CONTEXT.
   virtual int QueryContext(IoctlCall& call) = 0;
@@ -173,7 +188,9 @@ class DriverBase : public Driver {
   int AttachMcast(Call&, Qp&, const uint8_t*, uint16_t, bool) override;
   int AdviseMr(Call&, Pd&, uint32_t, uint32_t, std::span<const fabric::Sge>) override;
   int RegDmabufMr(Call&, Mr&, uint64_t, int) override;
-  int PostRecv(Call&, Qp&) override;
+  int PostRecv(Call&, Qp&, std::span<const fabric::RecvRequest>, uint32_t*) override;
+  int PostSrqRecv(Call&, Srq&, std::span<const fabric::RecvRequest>, uint32_t*) override;
+  int PollCq(Call&, Cq&) override;
   int QuerySrq(Call&, Srq&) override;
   int QueryContext(IoctlCall&) override;
   int QueryPortSpeed(Call&, uint32_t, uint64_t*) override;

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "shims/uverbs/driver.h"
-
 #include "shims/uverbs/ioctl.h"
+#include "shims/uverbs/qp_state.h"
 
 namespace vabi {
+
+// Queue pairs of the driver's own kind go their own way (hw/mlx5/qp.c: DCI and DCT).
+bool Driver::ChecksTransition(const World&, const Qp& qp, uint32_t) const {
+  return qp.qp_type != kQptDriver;
+}
 
 int DriverBase::QueryDevice(Call& call, Device&) { return call.Unmodelled("driver: query_device"); }
 int DriverBase::ReregMr(Call& call, Mr&, uint32_t, uint64_t, uint64_t, uint64_t, uint32_t, Pd*) {
@@ -47,7 +52,13 @@ int DriverBase::AdviseMr(Call& call, Pd&, uint32_t, uint32_t, std::span<const fa
 int DriverBase::RegDmabufMr(Call& call, Mr&, uint64_t, int) {
   return call.Unmodelled("driver: reg_user_mr_dmabuf");
 }
-int DriverBase::PostRecv(Call& call, Qp&) { return call.Unmodelled("driver: post_recv"); }
+int DriverBase::PostRecv(Call& call, Qp&, std::span<const fabric::RecvRequest>, uint32_t*) {
+  return call.Unmodelled("driver: post_recv");
+}
+int DriverBase::PostSrqRecv(Call& call, Srq&, std::span<const fabric::RecvRequest>, uint32_t*) {
+  return call.Unmodelled("driver: post_srq_recv");
+}
+int DriverBase::PollCq(Call& call, Cq&) { return call.Unmodelled("driver: poll_cq"); }
 // Most drivers answer what was created (rxe_query_srq; mlx5 asks its firmware for the same).
 int DriverBase::QuerySrq(Call&, Srq&) { return 0; }
 int DriverBase::QueryContext(IoctlCall& call) { return call.Unmodelled("driver: query_ucontext"); }

@@ -189,6 +189,7 @@ struct QpAttributes {
   uint8_t en_sqd_async_notify = 0, sq_draining = 0, max_rd_atomic = 0, max_dest_rd_atomic = 0;
   uint8_t min_rnr_timer = 0, port_num = 0, timeout = 0, retry_cnt = 0, rnr_retry = 0;
   uint8_t alt_port_num = 0, alt_timeout = 0;
+  uint8_t cur_qp_state = 0;  // what the caller of MODIFY_QP believes
   uint32_t rate_limit = 0;
 };
 

@@ -558,7 +558,11 @@ const std::vector<Offence>& Offences() {
     {RuleId::qp_modify_alt_path_roce, [](T& t) { Struct request = t.Modify(kQpAltPath, QpState::kRts); request.Set(VABI_F(ib_uverbs_modify_qp, alt_port_num), 1);
         const Body dest = request.Sub(VABI_F(ib_uverbs_modify_qp, alt_dest)); dest.Set(VABI_F(ib_uverbs_qp_dest, port_num), 1); dest.Set(VABI_F(ib_uverbs_qp_dest, is_global), 1); return t.Write(26, request); }},
     {RuleId::qp_modify_transition, [](T& t) { return t.Write(26, t.Modify(kQpState).With(VABI_F(ib_uverbs_modify_qp, qp_state), 3)); }},
-    {RuleId::post_wqe_size, [](T& t) { return t.Do(28, t.Post(0, 8, 0)); }},
+    {RuleId::post_send_wqe_size, [](T& t) { return t.Do(28, t.Post(0, 8, 0)); }},
+    {RuleId::post_recv_wqe_size, [](T& t) { return t.Do(29, t.S(VABI_S(ib_uverbs_post_recv))
+        .With(VABI_F(ib_uverbs_post_recv, wqe_size), 15)); }},
+    {RuleId::post_sge_count, [](T& t) { Struct request = t.Post(1, 64, 64); request.bytes()[request.bytes().size() - 64 + 8] = 1; return t.Do(28, request); }},
+    {RuleId::post_send_opcode, [](T& t) { Struct request = t.Post(1, 64, 64); request.bytes()[request.bytes().size() - 64 + 12] = 7; return t.Do(28, request); }},
     {RuleId::mcast_address, [](T& t) { return t.Write(30, t.Mcast(t.CreateQp(t.AllocPd(), t.CreateCq(), kQptUd), 0xfe)); }},
     {RuleId::mcast_none, [](T& t) { return t.Write(31, t.Mcast(t.CreateQp(t.AllocPd(), t.CreateCq(), kQptUd), 0xff)); }},
 

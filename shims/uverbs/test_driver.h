@@ -21,6 +21,8 @@ class TestDriver : public DriverBase {
     int fail_with = 0;              // errno (negative) of the next create operation
     uint32_t comp_vectors = 2;
     uint8_t max_vl_num = 1;
+    std::vector<fabric::RecvRequest> receives;  // that came by post_recv and post_srq_recv
+    size_t room_for_receives = 100;             // more: ENOMEM
     bool grh_required = false;
     std::vector<std::string> log;   // "alloc_pd", "destroy_cq" …
     std::vector<uint8_t> udata_in;  // what the last driver call found
@@ -105,6 +107,15 @@ class TestDriver : public DriverBase {
   int QueryQp(Call& call, Qp&) override { return Note(call, "query_qp"); }
   int DestroyQp(Call&, Qp&) override { return Gone("destroy_qp"); }
   int PostSend(Call& call, Qp&) override { return Note(call, "post_send"); }
+  int PostRecv(Call& call, Qp&, std::span<const fabric::RecvRequest> list,
+               uint32_t* posted) override {
+    return Take(call, "post_recv", list, posted);
+  }
+  int PostSrqRecv(Call& call, Srq&, std::span<const fabric::RecvRequest> list,
+                  uint32_t* posted) override {
+    return Take(call, "post_srq_recv", list, posted);
+  }
+  int PollCq(Call& call, Cq&) override { return Note(call, "poll_cq"); }
   int CreateSrq(Call& call, Srq& srq) override {
     srq.srqn = 77;
     return Note(call, "create_srq");
@@ -158,6 +169,15 @@ class TestDriver : public DriverBase {
     if (script().fail_with != 0) return std::exchange(script().fail_with, 0);
     script().log.push_back(what);
     return 0;
+  }
+  static int Take(Call& call, const char* what, std::span<const fabric::RecvRequest> list,
+                  uint32_t* posted) {
+    for (const fabric::RecvRequest& request : list) {
+      if (script().receives.size() == script().room_for_receives) return -ENOMEM;
+      script().receives.push_back(request);
+      ++*posted;
+    }
+    return Note(call, what);
   }
   static int Gone(const char* what) {
     script().log.push_back(what);

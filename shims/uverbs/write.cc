@@ -64,13 +64,17 @@ int InvokeLegacy(WriteCall& w) {
   size_t core_out = size_t{w.header.out_words} * 4;
   uint64_t response = 0;
   const bool old = !SizesFromTable(w.call.world);
-  if (entry.has_udata || old) {
+  // Up to 4.20 the whole structure is read, however short the request was; of post commands what is
+  // behind it.
+  const bool has_arrays =
+      entry.handler == PostSend || entry.handler == PostRecv || entry.handler == PostSrqRecv;
+  if (entry.has_udata || (old && !has_arrays)) {
     const size_t header_bytes =
         (w.call.world.Knob(KnobId::write_udata_header) >> w.number & 1) != 0 ? sizeof(CommandHeader) : 0;
     const size_t there = core_in + header_bytes;
-    w.call.in = there > entry.request_size ? UdataIn(body + entry.request_size, there - entry.request_size)
-                                           : UdataIn();
-    // Up to 4.20 the whole structure is read, however short the request was.
+    w.call.in = there > entry.request_size
+                    ? UdataIn(body + entry.request_size, there - entry.request_size)
+                    : UdataIn();
     core_in = entry.request_size;
   }
   if (entry.has_resp) {

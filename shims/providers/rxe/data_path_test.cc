@@ -378,6 +378,26 @@ TEST_F(DataPath, QueriesTellWhatIsKept) {
   EXPECT_EQ(Query(a, VABI_F(ib_uverbs_query_qp_resp, dest_qp_num)), b.number);
 }
 
+// rxe_qp.c:rxe_qp_from_attr asks __qp_chk_state only for a new state (6.6 and later).
+TEST_F(DataPath, WithoutAStateAnyAttributeIsTaken) {
+  Cq cq = MakeCq();
+  Qp qp = MakeQp(cq, cq, {});
+  EXPECT_GT(Modify(qp, 0x8000 | 0x2, {{MODIFY(min_rnr_timer), 9}, {MODIFY(cur_qp_state), 3}}), 0);
+  EXPECT_EQ(Query(qp, VABI_F(ib_uverbs_query_qp_resp, min_rnr_timer)), 9u);
+  EXPECT_EQ(State(qp), 0u) << "it is not what the caller believes";
+  EXPECT_EQ(Errno(Modify(qp, 0x8000 | 0x1, {{MODIFY(qp_state), 1}})), EINVAL)
+      << "RESET to INIT needs port and key index";
+  ASSERT_GT(ToInit(qp), 0);
+  EXPECT_EQ(Query(qp, VABI_F(ib_uverbs_query_qp_resp, cur_qp_state)), 1u);
+}
+
+// rxe_req.c: req.psn is behind what was sent, whatever became of it.
+TEST_F(DataPath, WhatFailedWasSent) {
+  Fail({.opcode = kWrite, .sges = {At(0, 2000)}, .remote = Address(64), .rkey = rkey_ + 1});
+  EXPECT_EQ(Query(a, VABI_F(ib_uverbs_query_qp_resp, sq_psn)), 9u) << "two packets of 1024 bytes";
+  EXPECT_EQ(Query(b, VABI_F(ib_uverbs_query_qp_resp, rq_psn)), 7u);
+}
+
 TEST_F(DataPath, AttributesAreRefused) {
   Cq cq = MakeCq();
   Qp qp = MakeQp(cq, cq, {});

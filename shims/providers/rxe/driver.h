@@ -44,13 +44,20 @@ class RxeDriver : public DriverBase {
   int ResizeCq(Call& call, Cq& cq, uint32_t cqe) override;
   void DestroyCq(Cq& cq) override;
   int ReqNotifyCq(Call& call, Cq& cq, bool solicited_only) override;
+  int PollCq(Call& call, Cq& cq) override;
 
   int CreateQp(Call& call, Qp& qp) override;
   int ModifyQp(Call& call, Qp& qp, QpState next, const QpAttributes& attr, uint32_t mask) override;
+  bool ChecksTransition(const World& world, const Qp& qp, uint32_t mask) const override;
+  QpState StateAfter(const Qp& qp, QpState next, uint32_t mask) const override;
   int QueryQp(Call& call, Qp& qp) override;
+  QpState CurrentState(const World& world, const Qp& qp) const override;
   int DestroyQp(Call& call, Qp& qp) override;
   int PostSend(Call& call, Qp& qp) override;
-  int PostRecv(Call& call, Qp& qp) override;
+  int PostRecv(Call& call, Qp& qp, std::span<const fabric::RecvRequest> list,
+               uint32_t* posted) override;
+  int PostSrqRecv(Call& call, Srq& srq, std::span<const fabric::RecvRequest> list,
+                  uint32_t* posted) override;
   int AttachMcast(Call& call, Qp& qp, const uint8_t* gid, uint16_t lid, bool attach) override;
 
   int CreateSrq(Call& call, Srq& srq) override;
@@ -66,6 +73,8 @@ class RxeDriver : public DriverBase {
   int CheckCapabilities(Call& call, const QpCapabilities& cap, bool has_srq) const;
   int CheckAttributes(Call& call, const Qp& qp, const QpAttributes& attr, uint32_t mask) const;
   int CheckRange(Call& call, uint64_t start, uint64_t length, uint32_t access) const;
+  int PostReceives(Call& call, Queue& queue, uint32_t max_sge,
+                   std::span<const fabric::RecvRequest> list, uint32_t* posted) const;
 
   std::unique_ptr<RxeDevice> rxe_;
   uint32_t posts_ = 0;

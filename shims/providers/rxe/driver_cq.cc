@@ -53,6 +53,7 @@ int RxeDriver::ResizeCq(Call& call, Cq& cq, uint32_t cqe) {
   std::lock_guard lock(fabric::Lock());
   RxeDevice& rxe = Of(*cq.device);
   CompletionQueue& state = CompletionQueue::Of(cq);
+  if (call.Violates(RuleId::rxe_resize_none, cqe == 0)) return call.Refuse(RuleId::rxe_resize_none);
   if (call.Violates(RuleId::rxe_resize_cqe,
                     cqe > cq.device->attributes().max_cqe || cqe < state.queue.Count())) {
     return call.Refuse(RuleId::rxe_resize_cqe);
@@ -75,6 +76,14 @@ int RxeDriver::ResizeCq(Call& call, Cq& cq, uint32_t cqe) {
 void RxeDriver::DestroyCq(Cq& cq) {
   std::lock_guard lock(fabric::Lock());
   CompletionQueue::Of(cq).queue.Destroy();
+}
+
+// rxe_poll_cq. What stands in a program's queue is no struct ib_wc: copy_wc_to_user follows a queue
+// pair's address that is not there.
+int RxeDriver::PollCq(Call& call, Cq& cq) {
+  std::lock_guard lock(fabric::Lock());
+  if (CompletionQueue::Of(cq).queue.Empty()) return 0;
+  return call.Unmodelled("rxe: POLL_CQ of a completion takes this kernel down");
 }
 
 // rxe_req_notify_cq

@@ -32,6 +32,11 @@ struct Window : DriverState {
   uint32_t index = 0;
 };
 
+// What struct ib_umem keeps of how a region was registered.
+struct Region : DriverState {
+  bool writable = false;
+};
+
 }  // namespace
 
 // core/umem.c: __ib_umem_get_va, rxe_odp.c: rxe_odp_mr_init_user
@@ -42,15 +47,21 @@ int RxeDriver::CheckRange(Call& call, uint64_t start, uint64_t length, uint32_t 
       call.Violates(RuleId::rxe_mr_odp_implicit, start == 0 && length == UINT64_MAX)) {
     return call.Refuse(RuleId::rxe_mr_odp_implicit);
   }
+  if (call.Violates(RuleId::rxe_mr_empty, length == 0)) return call.Refuse(RuleId::rxe_mr_empty);
   const uint64_t end = start + length;
   const bool wraps = end < start || end > UINT64_MAX - (kPage - 1);
-  if (call.Violates(RuleId::rxe_mr_range, wraps || length == 0))
+  if (on_demand && call.world.Knob(KnobId::rxe_odp) != 0) {
+    // core/umem_odp.c:ib_init_umem_odp
+    if (call.Violates(RuleId::rxe_mr_odp_wraps, wraps))
+      return call.Refuse(RuleId::rxe_mr_odp_wraps);
+    const bool empty = (end + kPage - 1) / kPage == start / kPage;
+    return call.Violates(RuleId::rxe_mr_range, empty) ? call.Refuse(RuleId::rxe_mr_range) : 0;
+  }
+  if (call.Violates(RuleId::rxe_mr_range, wraps)) return call.Refuse(RuleId::rxe_mr_range);
+  if (call.Violates(RuleId::rxe_mr_odp, on_demand)) return call.Refuse(RuleId::rxe_mr_odp);
+  const uint64_t pages = (end + kPage - 1) / kPage - start / kPage;
+  if (call.Violates(RuleId::rxe_mr_range, pages == 0 || pages > UINT32_MAX)) {
     return call.Refuse(RuleId::rxe_mr_range);
-  if (on_demand) {
-    if (call.Violates(RuleId::rxe_mr_odp, call.world.Knob(KnobId::rxe_odp) == 0)) {
-      return call.Refuse(RuleId::rxe_mr_odp);
-    }
-    return 0;
   }
   if (!sys::UserRangeMapped(start, length, (access & kWritable) != 0))
     return call.Refuse(RuleId::rxe_mr_fault);
@@ -76,6 +87,9 @@ int RxeDriver::RegMr(Call& call, Mr& mr) {
   const bool remote = (mr.access & kRemote) != 0 || call.world.Knob(KnobId::rxe_rkey_always) != 0;
   mr.rkey = remote ? mr.lkey : 0;
   fabric::AddKey(rxe.number, mr.lkey, key);
+  auto state = std::make_unique<Region>();
+  state->writable = (mr.access & kWritable) != 0;
+  mr.driver = std::move(state);
   return 0;
 }
 
@@ -85,8 +99,9 @@ int RxeDriver::ReregMr(Call& call, Mr& mr, uint32_t flags, uint64_t, uint64_t, u
     return call.Refuse(RuleId::rxe_rereg_flags);
   }
   const bool takes_access = (flags & kReregAccess) != 0;
+  const bool writable = static_cast<const Region*>(mr.driver.get())->writable;
   if (call.Violates(RuleId::rxe_rereg_writable,
-                    takes_access && (access & kWritable) != 0 && (mr.access & kWritable) == 0)) {
+                    takes_access && (access & kWritable) != 0 && !writable)) {
     return call.Refuse(RuleId::rxe_rereg_writable);
   }
   if (call.Violates(RuleId::rxe_rereg_access, takes_access && (access & ~kSupported) != 0)) {

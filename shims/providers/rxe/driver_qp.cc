@@ -67,7 +67,6 @@ int RxeDriver::CreateQp(Call& call, Qp& qp) {
   if (call.Violates(RuleId::rxe_qp_type, !known)) return call.Refuse(RuleId::rxe_qp_type);
   if (qp.send_cq == nullptr || qp.recv_cq == nullptr) return call.Refuse(RuleId::rxe_qp_no_cq);
   if (const int error = CheckCapabilities(call, qp.cap, qp.srq != nullptr)) return error;
-  if (!known) return call.Unmodelled("rxe: a queue pair of a service that rxe does not know");
   if (has_input && world.Knob(KnobId::rxe_qp_input_oops) != 0) {
     return call.Unmodelled("rxe: private input to CREATE_QP takes this kernel down");
   }
@@ -174,17 +173,38 @@ int RxeDriver::CheckAttributes(Call& call, const Qp& qp, const QpAttributes& att
   return 0;
 }
 
+// Attributes beyond the standard ones are refused before anything is looked at.
+bool RxeDriver::ChecksTransition(const World& world, const Qp& qp, uint32_t mask) const {
+  const RuleEntry& rule = world.Rule(RuleId::rxe_modify_mask);
+  if (rule.on && !rule.relaxed && (mask & ~kQpStandardBits) != 0) return false;
+  if (qp.qp_type == kQptDriver) return false;
+  return (mask & kQpState) != 0 || world.Knob(KnobId::rxe_modify_by_state) == 0;
+}
+
+QpState RxeDriver::StateAfter(const Qp& qp, QpState next, uint32_t mask) const {
+  return (mask & kQpState) != 0 ? next : qp.state;
+}
+
 int RxeDriver::ModifyQp(Call& call, Qp& qp, QpState next, const QpAttributes& attr, uint32_t mask) {
   if (call.Violates(RuleId::rxe_modify_mask, (mask & ~kQpStandardBits) != 0)) {
     return call.Refuse(RuleId::rxe_modify_mask);
   }
+  if (qp.qp_type == kQptDriver) {
+    return call.Unmodelled(
+        "rxe: ib_modify_qp_is_ok has no row for IB_QPT_DRIVER, and reads past its table");
+  }
   std::unique_lock lock(fabric::Lock());
   QueuePair& state = QueuePair::Of(qp);
   if (const int error = CheckAttributes(call, qp, attr, mask)) return error;
+  const auto current =
+      (mask & kQpCurState) != 0 ? static_cast<QpState>(attr.cur_qp_state) : qp.state;
   if (call.Violates(RuleId::rxe_modify_draining, (mask & kQpState) != 0 &&
-                                                     qp.state == QpState::kSqd &&
-                                                     state.draining() && next != QpState::kErr)) {
+                                                     current == QpState::kSqd && state.draining() &&
+                                                     next != QpState::kErr)) {
     return call.Refuse(RuleId::rxe_modify_draining);
+  }
+  if ((mask & kQpCurState) != 0) {
+    state.current_state = (mask & kQpState) != 0 ? next : QpState::kReset;
   }
   // rxe_qp_from_attr
   const bool datagrams = qp.qp_type == kQptUd;
@@ -205,7 +225,7 @@ int RxeDriver::ModifyQp(Call& call, Qp& qp, QpState next, const QpAttributes& at
   }
   if ((mask & kQpRnrRetry) != 0) state.rnr_retry = attr.rnr_retry;
   if ((mask & kQpRqPsn) != 0) state.rq_psn = attr.rq_psn;
-  if ((mask & kQpSqPsn) != 0) state.sq_psn = attr.sq_psn;
+  if ((mask & kQpSqPsn) != 0) state.sq_psn = state.sent_psn = attr.sq_psn;
   if ((mask & kQpMinRnrTimer) != 0) state.min_rnr_timer = attr.min_rnr_timer;
   if ((mask & kQpDestQpn) != 0) state.dest_qpn = attr.dest_qp_num;
   if ((mask & kQpState) == 0) return 0;
@@ -216,13 +236,18 @@ int RxeDriver::ModifyQp(Call& call, Qp& qp, QpState next, const QpAttributes& at
   return 0;
 }
 
+QpState RxeDriver::CurrentState(const World& world, const Qp& qp) const {
+  if (world.Knob(KnobId::rxe_current_state) != 0) return qp.state;
+  return static_cast<const QueuePair*>(qp.driver.get())->current_state;
+}
+
 // rxe_qp_to_attr, rxe_qp_to_init. Of addresses only the global route is kept (rxe_av_to_attr).
 int RxeDriver::QueryQp(Call&, Qp& qp) {
   std::lock_guard lock(fabric::Lock());
   const QueuePair& state = QueuePair::Of(qp);
   qp.state = static_cast<QpState>(state.state);
   qp.attr.rq_psn = state.rq_psn;
-  qp.attr.sq_psn = state.sq_psn;
+  qp.attr.sq_psn = state.sent_psn;
   qp.attr.max_rd_atomic = state.max_rd_atomic;
   qp.attr.max_dest_rd_atomic = state.max_dest_rd_atomic;
   qp.attr.sq_draining = state.draining();
@@ -261,6 +286,10 @@ int RxeDriver::PostSend(Call& call, Qp& qp) {
     if (call.Violates(RuleId::rxe_post_send_state, state.state < fabric::EndpointState::kRts)) {
       return call.Refuse(RuleId::rxe_post_send_state);
     }
+    if (state.service == fabric::Service::kRaw && !state.send.Empty()) {
+      return call.Unmodelled(
+          "rxe: wr_opcode_mask has no column for this type, and reads past its table");
+    }
     if (posts_++ % kGuardChecks == 0) fabric::GuardCheck();
     state.Drive();
     unfinished = state.unfinished();
@@ -269,8 +298,32 @@ int RxeDriver::PostSend(Call& call, Qp& qp) {
   return 0;
 }
 
-// rxe_post_recv without work requests: nothing to do
-int RxeDriver::PostRecv(Call&, Qp&) { return 0; }
+// rxe_post_recv
+int RxeDriver::PostRecv(Call& call, Qp& qp, std::span<const fabric::RecvRequest> list,
+                        uint32_t* posted) {
+  std::lock_guard lock(fabric::Lock());
+  QueuePair& state = QueuePair::Of(qp);
+  if (call.Violates(RuleId::rxe_post_recv_state, state.state < fabric::EndpointState::kInit)) {
+    return call.Refuse(RuleId::rxe_post_recv_state);
+  }
+  if (state.has_srq) return call.Refuse(RuleId::rxe_post_recv_srq);
+  const int error = PostReceives(call, state.receive, state.max_receive_sge, list, posted);
+  if (state.state == fabric::EndpointState::kErr) state.FlushPosted();
+  return error;
+}
+
+// rxe_verbs.c:post_one_recv, for each
+int RxeDriver::PostReceives(Call& call, Queue& queue, uint32_t max_sge,
+                            std::span<const fabric::RecvRequest> list, uint32_t* posted) const {
+  for (const fabric::RecvRequest& request : list) {
+    if (queue.Full()) return call.Refuse(RuleId::rxe_post_recv_full);
+    if (request.sge_count > max_sge) return call.Refuse(RuleId::rxe_post_recv_sges);
+    WriteReceive(rxe_->layout, request, queue.Slot(queue.Producer()));
+    queue.AdvanceClientProducer();
+    ++*posted;
+  }
+  return 0;
+}
 
 int RxeDriver::AttachMcast(Call&, Qp& qp, const uint8_t* gid, uint16_t, bool attach) {
   std::lock_guard lock(fabric::Lock());

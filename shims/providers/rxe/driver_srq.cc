@@ -36,9 +36,6 @@ int RxeDriver::CreateSrq(Call& call, Srq& srq) {
   if (call.Violates(RuleId::rxe_srq_max_wr, srq.max_wr > limits.max_srq_wr || srq.max_wr == 0)) {
     return call.Refuse(RuleId::rxe_srq_max_wr);
   }
-  if (call.Violates(RuleId::rxe_srq_create_limit, srq.srq_limit > limits.max_srq_wr)) {
-    return call.Refuse(RuleId::rxe_srq_create_limit);
-  }
   if (call.Violates(RuleId::rxe_srq_max_sge, srq.max_sge > limits.max_srq_sge)) {
     return call.Refuse(RuleId::rxe_srq_max_sge);
   }
@@ -148,6 +145,14 @@ int RxeDriver::QuerySrq(Call&, Srq& srq) {
 void RxeDriver::DestroySrq(Srq& srq) {
   std::lock_guard lock(fabric::Lock());
   SharedReceiveQueue::Of(srq).queue.Destroy();
+}
+
+// rxe_post_srq_recv
+int RxeDriver::PostSrqRecv(Call& call, Srq& srq, std::span<const fabric::RecvRequest> list,
+                           uint32_t* posted) {
+  std::lock_guard lock(fabric::Lock());
+  SharedReceiveQueue& state = SharedReceiveQueue::Of(srq);
+  return PostReceives(call, state.queue, state.max_sge, list, posted);
 }
 
 }  // namespace vabi::rxe

@@ -60,8 +60,15 @@ Layout::Layout(const World& world) {
 
   recv_size = static_cast<uint32_t>(world.Size(VABI_S(rxe_recv_wqe)));
   recv_wr_id = AT(rxe_recv_wqe, wr_id);
-  recv_count = AT(rxe_recv_wqe, dma) + AT(rxe_dma_info, num_sge);
-  recv_sges = AT(rxe_recv_wqe, dma) + dma_size;
+  recv_dma = AT(rxe_recv_wqe, dma);
+  recv_count = recv_dma + AT(rxe_dma_info, num_sge);
+  recv_sges = recv_dma + dma_size;
+  recv_num_sge = MAYBE(rxe_recv_wqe, num_sge);
+  dma_length = AT(rxe_dma_info, length);
+  dma_resid = AT(rxe_dma_info, resid);
+  dma_cur_sge = AT(rxe_dma_info, cur_sge);
+  dma_num_sge = AT(rxe_dma_info, num_sge);
+  dma_sge_offset = AT(rxe_dma_info, sge_offset);
 
   sge_size = static_cast<uint32_t>(world.Size(VABI_S(rxe_sge)));
   sge_address = AT(rxe_sge, addr);

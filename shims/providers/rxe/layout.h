@@ -35,6 +35,8 @@ struct Layout {
 
   // struct rxe_recv_wqe
   uint32_t recv_size, recv_wr_id, recv_count, recv_sges;
+  uint32_t recv_dma, dma_length, dma_resid, dma_cur_sge, dma_num_sge, dma_sge_offset;
+  int32_t recv_num_sge;  // beside the one in struct rxe_dma_info; -1: reserved
 
   // struct rxe_sge
   uint32_t sge_size, sge_address, sge_length, sge_lkey;

@@ -250,7 +250,11 @@ TEST_F(Objects, MemoryRegions) {
   EXPECT_EQ(lkey, rkey);  // rxe_mr_init: one key for both
   EXPECT_EQ(Errno(Mr(pd_, 0x21, nullptr, nullptr)), EOPNOTSUPP)
       << "ZERO_BASED is not among RXE_ACCESS_SUPPORTED_MR";
-  EXPECT_EQ(Errno(Mr(pd_, 0x1, nullptr, nullptr, Address(0), 0)), EINVAL);
+  EXPECT_EQ(Errno(Mr(pd_, 0x1, nullptr, nullptr, Address(0) & ~4095ULL, 0)), EINVAL)
+      << "no page (ib_umem_num_pages)";
+  EXPECT_GT(Mr(pd_, 0x1, nullptr, nullptr, (Address(0) & ~4095ULL) + 4096 + 8, 0), 0) << "one page";
+  EXPECT_EQ(Errno(Mr(pd_, 0x1, nullptr, nullptr, Address(0), 0x7f7f7f7f7f7f7f7f)), EINVAL)
+      << "more pages than UINT_MAX, before any is looked at";
   EXPECT_EQ(Errno(Mr(pd_, 0x1, nullptr, nullptr, ~0ULL - 100, 200)), EINVAL) << "wraps around";
   EXPECT_EQ(Errno(Mr(pd_, 0x1, nullptr, nullptr, 4096, 8)), EFAULT) << "not mapped";
   void* read_only = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -261,7 +265,8 @@ TEST_F(Objects, MemoryRegions) {
   munmap(read_only, 4096);
   EXPECT_EQ(Errno(Mr(pd_, 0x1 | 0x200, nullptr, nullptr)), EINVAL) << "no persistent memory";
   EXPECT_GT(Mr(pd_, 0x1 | 0x40, nullptr, nullptr), 0) << "on demand";
-  EXPECT_EQ(Errno(Mr(pd_, 0x41, nullptr, nullptr, 0x1000, ~0ULL)), EINVAL);
+  EXPECT_EQ(Errno(Mr(pd_, 0x41, nullptr, nullptr, 0x1000, ~0ULL)), EOVERFLOW)
+      << "umem_odp.c:ib_init_umem_odp";
 }
 
 TEST_F(Objects, ReregistrationTakesPdAndAccess) {
@@ -282,6 +287,10 @@ TEST_F(Objects, ReregistrationTakesPdAndAccess) {
   EXPECT_EQ(Errno(rereg(1, 0)), EOPNOTSUPP) << "another range";
   EXPECT_EQ(Errno(rereg(4, 1)), EACCES) << "pinned for reading";
   EXPECT_GT(rereg(4, 0x4 | 0x100000), 0);
+  // umem->writable is of the registration.
+  ASSERT_GT(Mr(pd_, 0x1, &lkey, &rkey, 0, kSize, &handle), 0);
+  EXPECT_GT(rereg(4, 0x4), 0);
+  EXPECT_GT(rereg(4, 0x1), 0);
 }
 
 class ObjectsOf510 : public Objects {
@@ -298,12 +307,49 @@ TEST_F(ObjectsOf510, EntriesOfCompletionQueuesHave64Bytes) {
 TEST_F(ObjectsOf510, LimitsAndKeysOfThatKernel) {
   EXPECT_EQ(Errno(CreateQp({.send_wr = 0x4001})), EINVAL);
   EXPECT_EQ(Errno(CreateSrq(0x4001, 1, 24)), EINVAL);
-  EXPECT_EQ(Errno(CreateSrq(16, 1, 24, nullptr, 0x4001)), EINVAL)
-      << "rxe_srq_chk_attr looks at the limit too";
+  EXPECT_GT(CreateSrq(16, 1, 24, nullptr, 0x4001), 0)
+      << "IB_SRQ_INIT_MASK is all but the limit (rxe_loc.h)";
   uint32_t lkey = 0, rkey = 0;
   EXPECT_GT(Mr(pd_, 0x1, &lkey, &rkey), 0);
   EXPECT_NE(lkey, 0u);
   EXPECT_EQ(rkey, 0u);  // rxe_mem_init: no remote access, no rkey
+}
+
+// rxe_qp_chk_init does not ask for the type before 5.11; modify_qp has rows for raw packets.
+TEST_F(ObjectsOf510, QueuePairsOfServicesThatItDoesNotHave) {
+  EXPECT_GT(CreateQp({.type = 8}), 0);
+  EXPECT_GT(CreateQp({.type = 9}), 0);
+  EXPECT_GT(CreateQp({.type = 0xff}), 0);
+  Qp qp = MakeQp(cq_, cq_, {.type = 8});
+  EXPECT_GT(Modify(qp, 0x21, {{MODIFY(qp_state), 1}, {MODIFY(port_num), 1}}), 0);
+}
+
+// rxe_verbs.c:rxe_post_recv and post_one_recv: the kernel writes into the program's queue.
+TEST_F(ObjectsOf510, ReceivesPostedByTheKernel) {
+  Cq cq = MakeCq();
+  Qp qp = MakeQp(cq, cq, {.recv_wr = 3});
+  uint32_t bad = 0;
+  EXPECT_EQ(Errno(PostReceive(qp, 5, At(30000, 64), &bad)), EINVAL) << "RESET";
+  EXPECT_EQ(bad, 1u);
+  Connect(qp, qp.number);
+  ASSERT_GT(PostReceive(qp, 5, At(30000, 64), &bad), 0);
+  EXPECT_EQ(bad, 0u);
+  EXPECT_EQ(qp.receive.Count(), 1u);
+  Send(qp, {.wr_id = 6, .sges = {At(0, 64)}});
+  EXPECT_EQ(Poll(cq).wr_id, 5u);
+  EXPECT_EQ(bytes[30001], bytes[1]);
+  for (int i = 0; i < 3; ++i) ASSERT_GT(PostReceive(qp, 7, At(30000, 64), &bad), 0);
+  EXPECT_EQ(Errno(PostReceive(qp, 7, At(30000, 64), &bad)), ENOMEM) << "three of four slots";
+}
+
+TEST_F(ObjectsOf510, PollingThroughTheKernel) {
+  Cq cq = MakeCq();
+  Bytes request = Zero(VABI_S(ib_uverbs_poll_cq));
+  In(request).Set(VABI_F(ib_uverbs_poll_cq, cq_handle), cq.handle);
+  In(request).Set(VABI_F(ib_uverbs_poll_cq, ne), 1);
+  Bytes reply(8, 0xff);
+  EXPECT_GT(Command(kPollCq, request, &reply), 0);
+  EXPECT_EQ(reply, Bytes(8)) << "none";
 }
 
 class ObjectsOf61 : public Objects {
@@ -317,6 +363,26 @@ TEST_F(ObjectsOf61, DepthsAreToldAsAsked) {
   EXPECT_EQ(qp.send_wr, 16u);
   EXPECT_EQ(qp.recv_wr, 5u);
   EXPECT_EQ(Query(qp, VABI_F(ib_uverbs_query_qp_resp, max_send_wr)), 31u);
+}
+
+// rxe_qp_chk_attr holds every mask against the table; cur_qp_state is what modify_qp was told.
+TEST_F(ObjectsOf61, AttributesNeedTheirState) {
+  Cq cq = MakeCq();
+  Qp qp = MakeQp(cq, cq, {});
+  EXPECT_EQ(Errno(Modify(qp, 0x8000, {{MODIFY(min_rnr_timer), 9}})), EINVAL);
+  Connect(qp, qp.number);
+  EXPECT_EQ(Query(qp, VABI_F(ib_uverbs_query_qp_resp, cur_qp_state)), 0u);
+  ASSERT_GT(Modify(qp, 0x3, {{MODIFY(qp_state), 3}, {MODIFY(cur_qp_state), 3}}), 0);
+  EXPECT_EQ(Query(qp, VABI_F(ib_uverbs_query_qp_resp, cur_qp_state)), 3u);
+}
+
+// rxe_cq.c:rxe_cq_chk_attr
+TEST_F(ObjectsOf61, NoQueueIsResizedToNothing) {
+  Cq cq = MakeCq();
+  Bytes request = Zero(VABI_S(ib_uverbs_resize_cq));
+  In(request).Set(VABI_F(ib_uverbs_resize_cq, cq_handle), cq.handle);
+  Bytes reply(world().Size(VABI_S(ib_uverbs_resize_cq_resp)) + 16);
+  EXPECT_EQ(Errno(Command(kResizeCq, request, &reply)), EINVAL);
 }
 
 }  // namespace

@@ -86,6 +86,11 @@ class Queue {
     return base_ + layout_->data + (static_cast<uint64_t>(index & mask_) << log2_);
   }
   void AdvanceConsumer() { SetOwn(own_ + 1); }
+  // kFromClient: as if the program had filled the slot at Producer(); slots before it become
+  // visible.
+  void AdvanceClientProducer() {
+    Shared(layout_->producer_index).store((Producer() + 1) & mask_, std::memory_order_release);
+  }
   void RetreatConsumer() { SetOwn(own_ - 1); }
   void AdvanceProducer() { SetOwn(own_ + 1); }
   // rxe_queue_reset, after the queue was drained.

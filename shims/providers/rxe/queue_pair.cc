@@ -34,8 +34,10 @@ Service ServiceOf(uint8_t type) {
       return Service::kRc;
     case kQptUc:
       return Service::kUc;
-    default:
+    case kQptUd:
       return Service::kUd;
+    default:
+      return Service::kRaw;  // made up to 5.10, where nobody looked at the type; speaks to nobody
   }
 }
 

@@ -34,6 +34,8 @@ class QueuePair : public DriverState, public fabric::Endpoint {
   void SetState(QpState next);
   bool draining() const { return draining_; }
   bool waits() const { return waits_; }
+  // The responder's task, in the error state.
+  void FlushPosted() { FlushReceive(); }
   // The NIC has to come back to it.
   bool unfinished() const { return waits_ || draining_; }
 
@@ -42,6 +44,7 @@ class QueuePair : public DriverState, public fabric::Endpoint {
   Queue send, receive;
   uint32_t max_send_sge = 0, max_receive_sge = 0, max_inline = 0;
   bool attached = false;  // to a multicast group
+  QpState current_state = QpState::kReset;  // as IB_QP_CUR_STATE left it
 
  private:
   void Reset();

@@ -131,6 +131,39 @@ class Rules : public RxeTest {
     Bytes reply = Bytes(Words(world().Size(VABI_S(ib_uverbs_ex_create_qp_resp))).size() + 32);
     return CommandEx(24, request, &reply, {}, 32);
   }
+  // QP.CREATE of an XRC initiator: the one that has no receive CQ in the end.
+  long NewXrcInitiator() {
+    const auto number = [&](ConstId id) { return static_cast<uint16_t>(world().Flag(id)); };
+    Request call(number(VABI_C(UVERBS_OBJECT_QP)), number(VABI_C(UVERBS_METHOD_QP_CREATE)),
+                 world().image().device[0].driver_id);
+    Bytes cap = Zero(VABI_S(ib_uverbs_qp_cap)), granted = cap, qpn(4), places(32);
+    call.AddHandle(number(VABI_C(UVERBS_ATTR_CREATE_QP_HANDLE)));
+    call.AddHandle(number(VABI_C(UVERBS_ATTR_CREATE_QP_PD_HANDLE)), pd_);
+    call.AddHandle(number(VABI_C(UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE)), Queue().handle);
+    call.Add(number(VABI_C(UVERBS_ATTR_CREATE_QP_USER_HANDLE)), 8, 0);
+    call.AddIn(number(VABI_C(UVERBS_ATTR_CREATE_QP_CAP)), cap);
+    call.AddConst(number(VABI_C(UVERBS_ATTR_CREATE_QP_TYPE)), 9);
+    call.AddOut(number(VABI_C(UVERBS_ATTR_CREATE_QP_RESP_CAP)), granted);
+    call.AddOut(number(VABI_C(UVERBS_ATTR_CREATE_QP_RESP_QP_NUM)), qpn);
+    call.AddOut(number(VABI_C(UVERBS_ATTR_UHW_OUT)), places);
+    Request::Header& header = call.header();
+    header.num_attrs = static_cast<uint16_t>(call.attrs().size());
+    header.length = static_cast<uint16_t>(24 + 16 * call.attrs().size());
+    Bytes all(header.length);
+    std::memcpy(all.data(), &header, 24);
+    std::memcpy(all.data() + 24, call.attrs().data(), all.size() - 24);
+    return file_->Ioctl(0xc0181b01, all.data());
+  }
+  // POST_RECV of one element to a queue pair in INIT.
+  long Receiving(const QpWish& wish) {
+    Bytes reply(world().Size(VABI_S(ib_uverbs_create_qp_resp)) + 32);
+    const uint32_t cq = Queue().handle;
+    EXPECT_GT(Command(kCreateQp, QpRequest(cq, cq, wish), &reply), 0) << LastRule();
+    qp_.handle = In(reply).U32(VABI_F(ib_uverbs_create_qp_resp, qp_handle));
+    EXPECT_GT(ToInit(qp_), 0) << LastRule();
+    uint32_t bad = 0;
+    return PostReceive(qp_, 1, RxeTest::At(0, 8), &bad);
+  }
   Qp& Pair() {
     qp_ = MakeQp(Queue(), Queue(), {});
     return qp_;
@@ -285,7 +318,10 @@ const std::vector<Offence>& Offences() {
     {"debian-6.1.192", "rxe.create_qp.input.late", EINVAL, [](T& t) { return t.NewQp(2, Bytes(8)); }},
     {kNewest, "rxe.create_qp.flags", EOPNOTSUPP, [](T& t) { return t.NewQpEx(1 << 1); }},
     {kNewest, "rxe.create_qp.type", EOPNOTSUPP, [](T& t) { return t.NewQp(8); }},
-    {"debian-5.10.223", "rxe.create_qp.no_cq", EINVAL, [](T& t) { return t.NewQp(9); }},
+    {"debian-5.10.223", "rxe.create_qp.no_cq", EINVAL, [](T& t) { return t.NewXrcInitiator(); }},
+    {"debian-5.10.223", "rxe.post_recv.srq", EINVAL, [](T& t) { t.Srq(16); return t.Receiving({.srq = t.srq_, .has_srq = true}); }},
+    {"debian-5.10.223", "rxe.post_recv.sges", EINVAL, [](T& t) { return t.Receiving({.recv_sge = 0}); }},
+    {"linux-4.10", "rxe.reg_mr.empty", EINVAL, [](T& t) { return t.Reg(t.Memory() | 8, 0, 1); }},
     {kNewest, "rxe.modify_qp.mask", EOPNOTSUPP, [](T& t) { return t.RateLimit(); }},
     // The kernel gives rxe no GID of RoCE v1; a world can.
     {kNewest, "rxe.av.network", EINVAL, [](T& t) { t.world_.image().device[0].ports[0].gids[0].type = 1; t.Again(); return t.Ah(); }},

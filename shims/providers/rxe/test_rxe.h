@@ -77,12 +77,14 @@ class RxeTest : public testing::Test {
     kCreateCq = 18,
     kResizeCq = 19,
     kDestroyCq = 20,
+    kPollCq = 21,
     kReqNotifyCq = 23,
     kCreateQp = 24,
     kQueryQp = 25,
     kModifyQp = 26,
     kDestroyQp = 27,
     kPostSend = 28,
+    kPostRecv = 29,
     kAttachMcast = 30,
     kDetachMcast = 31,
     kCreateSrq = 32,
@@ -422,6 +424,25 @@ class RxeTest : public testing::Test {
     body.Set(VABI_F(ib_uverbs_post_send, wqe_size), world().Size(VABI_S(ib_uverbs_send_wr)));
     Bytes reply(world().Size(VABI_S(ib_uverbs_post_send_resp)));
     return Command(kPostSend, request, &reply);
+  }
+  // POST_RECV of one element.
+  long PostReceive(const Qp& qp, uint64_t wr_id, const fabric::Sge& sge, uint32_t* bad_wr) {
+    Bytes request = Zero(VABI_S(ib_uverbs_post_recv)), wr = Zero(VABI_S(ib_uverbs_recv_wr)),
+          entry = Zero(VABI_S(ib_uverbs_sge));
+    In(request).Set(VABI_F(ib_uverbs_post_recv, qp_handle), qp.handle);
+    In(request).Set(VABI_F(ib_uverbs_post_recv, wr_count), 1);
+    In(request).Set(VABI_F(ib_uverbs_post_recv, sge_count), 1);
+    In(request).Set(VABI_F(ib_uverbs_post_recv, wqe_size), wr.size());
+    In(wr).Set(VABI_F(ib_uverbs_recv_wr, wr_id), wr_id);
+    In(wr).Set(VABI_F(ib_uverbs_recv_wr, num_sge), 1);
+    In(entry).Set(VABI_F(ib_uverbs_sge, addr), sge.address);
+    In(entry).Set(VABI_F(ib_uverbs_sge, length), sge.length);
+    In(entry).Set(VABI_F(ib_uverbs_sge, lkey), sge.lkey);
+    wr.insert(wr.end(), entry.begin(), entry.end());
+    Bytes reply(world().Size(VABI_S(ib_uverbs_post_recv_resp)));
+    const long result = Command(kPostRecv, request, &reply, wr);
+    *bad_wr = In(reply).U32(VABI_F(ib_uverbs_post_recv_resp, bad_wr));
+    return result;
   }
   void Send(Qp& qp, const Wish& wish) {
     Post(qp, wish);

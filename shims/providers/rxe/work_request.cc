@@ -146,6 +146,27 @@ fabric::Bind ReadBind(const Layout& layout, const uint8_t* slot) {
   return bind;
 }
 
+void WriteReceive(const Layout& layout, const fabric::RecvRequest& request, uint8_t* slot) {
+  uint32_t length = 0;
+  uint8_t* sge = slot + layout.recv_sges;
+  for (uint32_t i = 0; i < request.sge_count; ++i, sge += layout.sge_size) {
+    Store<uint64_t>(sge, layout.sge_address, request.sges[i].address);
+    Store<uint32_t>(sge, layout.sge_length, request.sges[i].length);
+    Store<uint32_t>(sge, layout.sge_lkey, request.sges[i].lkey);
+    length += request.sges[i].length;
+  }
+  Store<uint64_t>(slot, layout.recv_wr_id, request.wr_id);
+  if (layout.recv_num_sge >= 0) {
+    Store<uint32_t>(slot, static_cast<uint32_t>(layout.recv_num_sge), request.sge_count);
+  }
+  uint8_t* dma = slot + layout.recv_dma;
+  Store<uint32_t>(dma, layout.dma_length, length);
+  Store<uint32_t>(dma, layout.dma_resid, length);
+  Store<uint32_t>(dma, layout.dma_num_sge, request.sge_count);
+  Store<uint32_t>(dma, layout.dma_cur_sge, 0);
+  Store<uint32_t>(dma, layout.dma_sge_offset, 0);
+}
+
 bool ReadReceive(const Layout& layout, const uint8_t* slot, uint64_t slot_size, uint32_t max_sge,
                  fabric::RecvRequest* request) {
   request->wr_id = Load<uint64_t>(slot, layout.recv_wr_id);

@@ -36,6 +36,8 @@ fabric::AddressVector ReadAddress(const Layout& layout, const uint8_t* slot);
 fabric::Bind ReadBind(const Layout& layout, const uint8_t* slot);
 
 // Reads a receive. False: malformed.
+// What ReadReceive reads, as rxe_verbs.c:post_one_recv writes it.
+void WriteReceive(const Layout& layout, const fabric::RecvRequest& request, uint8_t* slot);
 bool ReadReceive(const Layout& layout, const uint8_t* slot, uint64_t slot_size, uint32_t max_sge,
                  fabric::RecvRequest* request);
 

@@ -6,8 +6,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "harness/facts/gcc_check.h"
+#include "harness/facts/generate.h"
 #include "harness/facts/snapshot.h"
+#include "harness/facts/temporary.h"
 
 namespace vabi::facts {
 namespace {
@@ -76,6 +80,30 @@ TEST_P(InstalledHeaders, HaveTheLayoutThatTheSnapshotSays) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Abis, InstalledHeaders, ::testing::Values(Arch::kX86_64, Arch::kI386),
+                         [](const auto& info) { return std::string(ArchName(info.param)); });
+
+// Another compiler than the one that made the facts, given the declarations of a snapshot, must
+// come to the same layout and the same numbers. Each header's content is judged once.
+class AllSnapshots : public ::testing::TestWithParam<Arch> {};
+
+TEST_P(AllSnapshots, AreAsGccLaysThemOut) {
+  std::set<std::pair<std::string, std::string>> judged;
+  for (const std::string& name : ListSnapshots("reference-headers")) {
+    auto snapshot = Snapshot::Load("reference-headers", name);
+    ASSERT_TRUE(snapshot) << snapshot.error();
+    TemporaryFolder folder;
+    ASSERT_TRUE(GenerateHeaders(*snapshot, folder.path.string()));
+    std::string text;
+    for (const Header& header : snapshot->headers()) {
+      if (judged.insert({header.path, header.digest}).second)
+        text += WriteAssertions(header, GetParam());
+    }
+    EXPECT_THAT(GccErrors(text, GetParam(), folder.path.string()), IsEmpty()) << name;
+  }
+  EXPECT_GT(judged.size(), 250u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Abis, AllSnapshots, ::testing::Values(Arch::kX86_64, Arch::kI386),
                          [](const auto& info) { return std::string(ArchName(info.param)); });
 
 }  // namespace

@@ -251,6 +251,31 @@ TEST_F(OwnHeaders, AreTakenFromADebianPackage) {
   EXPECT_FALSE(fs::exists(unpacked));
 }
 
+// As distributions' kernel-devel packages are made: a whole tree below usr/src/kernels.
+TEST_F(OwnHeaders, AreTakenFromAnRpmPackage) {
+  const std::string place = "usr/src/kernels/5.10.0-216.x86_64";
+  Write("p/" + place + "/include/uapi/rdma/own.h", "struct own { int a, b, c; };\n");
+  Write("kernel.spec",
+        "Name: kernel-devel\nVersion: 5.10.0\nRelease: 216\nSummary: t\nLicense: t\n"
+        "BuildArch: noarch\n%description\nt\n%install\nmkdir -p %{buildroot}\ncp -r " +
+            (dir_ / "p").string() + "/* %{buildroot}\n%files\n/" + place + "\n");
+  auto built = RunProcess({"rpmbuild", "-bb", "--quiet", "--define", "_topdir " + dir_.string(),
+                           (dir_ / "kernel.spec").string()});
+  ASSERT_TRUE(built) << built.error();
+  ASSERT_EQ(built->status, 0) << built->output;
+  std::string rpm = (dir_ / "RPMS/noarch/kernel-devel-5.10.0-216.noarch.rpm").string();
+  auto tree = OpenHeaders(rpm);
+  ASSERT_TRUE(tree) << tree.error();
+  EXPECT_EQ(tree->name, "kernel-devel-5.10.0-216.noarch");
+  EXPECT_EQ(tree->source[0].second, "rpm");
+  auto extraction = ExtractFacts(tree->include_dir, tree->name, tree->source);
+  ASSERT_TRUE(extraction) << extraction.error();
+  EXPECT_EQ(extraction->snapshot.FindStruct("own")->size, 12u);
+
+  Write("x.rpm", "x");
+  EXPECT_THAT(OpenHeaders((dir_ / "x.rpm").string()).error(), HasSubstr("cannot be unpacked"));
+}
+
 TEST_F(OwnHeaders, AreTakenFromAGitRevision) {
   Write("r/include/uapi/rdma/own.h", "struct own { int a; };\n");
   std::string repo = (dir_ / "r").string();

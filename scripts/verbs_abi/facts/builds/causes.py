@@ -17,7 +17,8 @@ CAUSES = tuple((re.compile(pattern), cause) for pattern, cause in (
     (r"['‘]([^'’]+)['’] undeclared", "missing symbol {1}"),
     (r"unknown type name ['‘]([^'’]+)['’]", "missing type {1}"),
     (r"(?:storage size of|invalid use of undefined type|invalid application of ['‘]sizeof['’] to incomplete type)"
-     r".*?['‘](?:struct |union |enum )?([^'’]+)['’]", "missing type {1}"),
+     r".*?['‘](?:const )?(?:struct |union |enum )?([^'’]+)['’]", "missing type {1}"),
+    (r"before ['‘]_STRUCT_([^'’]+)['’]", "missing type {1}"),
     (r"['‘]([^'’]+)['’] has incomplete type", "missing type {1}"),
     (r"implicit declaration of function ['‘]([^'’]+)['’]", "missing symbol {1}"),
     (r"static assertion failed: (.*)", "static assertion: {1}"),

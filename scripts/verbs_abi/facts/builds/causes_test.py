@@ -41,6 +41,8 @@ def test_a_build_without_failure_has_none():
     ("'struct a' has no member named 'b'; did you mean 'c'?", "missing field a.b"),
     ("storage size of ‘cmd’ isn’t known", "missing type cmd"),
     ("invalid application of ‘sizeof’ to incomplete type ‘struct hns_x’", "missing type hns_x"),
+    ("invalid use of undefined type ‘const struct ib_uverbs_clock_info’", "missing type ib_uverbs_clock_info"),
+    ("expected specifier-qualifier-list before ‘_STRUCT_mana_ib_resp’", "missing type mana_ib_resp"),
     ("field ‘uapi’ has incomplete type", "missing type uapi"),
     ("unknown type name ‘new_t’", "missing type new_t"),
     ('static assertion failed: "offset"', 'static assertion: "offset"'),

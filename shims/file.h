@@ -31,6 +31,11 @@ class File {
   virtual long Mmap(void* address, size_t length, int protection, int flags, int64_t offset);
   // What fstat says of it: S_IFCHR | permissions, and st_rdev; false: leave the backing file's own answer.
   virtual bool StatAs(unsigned int* mode, uint64_t* rdev) const;
+  // Opened for reading only, whatever the backing descriptor is: F_GETFL says O_RDONLY, and poll never says
+  // that it can be written to.
+  virtual bool ReadOnly() const { return false; }
+  // Of a read-only file: what poll says of it. `readable`: what the backing descriptor says.
+  virtual short PollAs(bool readable) const;
   // The last descriptor of this description, in any process that shares it, was closed.
   virtual void Release() {}
   // Sockets only (RDMA netlink).

@@ -74,6 +74,7 @@ Result<CompiledWorld> WorldCompiler::Compile(const WorldSpec& spec) {
     auto applied = ApplyOverlay(root_, overlay, &world, &drivers);
     if (!applied) return Error{applied.error()};
   }
+  AddModuleNodes(image);
   for (const std::string& name : spec.relax) {
     bool found = false;
     for (size_t i = 0; i < RuleRows().size(); ++i) {

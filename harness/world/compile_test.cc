@@ -11,6 +11,7 @@ namespace vabi {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
@@ -78,6 +79,30 @@ TEST(WorldCompiler, GivesEachDeviceAddressesOfItsOwn) {
   EXPECT_STRNE(image.device[0].pci_address, image.device[1].pci_address);
   EXPECT_STREQ(image.node[2].path, "/dev/infiniband/uverbs2");
   EXPECT_EQ(image.node[2].minor, 194U);
+}
+
+std::vector<std::string> NodesOf(const WorldImage& image) {
+  std::vector<std::string> nodes;
+  for (uint32_t i = 0; i < image.node_count; ++i) {
+    const NodeView& node = image.node[i];
+    nodes.push_back(std::string(node.path).substr(16) + " " + std::to_string(node.major) + ":" +
+                    std::to_string(node.minor) + (node.mode == 0600 ? " private" : ""));
+  }
+  return nodes;
+}
+
+// core/user_mad.c:ib_umad_init_port, with and without rdma_cap_ib_smi before issmN; core/ucma.c:ucma_misc.
+TEST(WorldCompiler, GivesNodesOfTheModulesThatAreLoaded) {
+  TestWorld newer("debian-6.12.117", {"mlx5", "rxe"});
+  ASSERT_EQ(newer.image().device[0].link, LinkLayer::kInfiniband);
+  EXPECT_THAT(NodesOf(newer.image()),
+              ElementsAre("uverbs0 231:192", "uverbs1 231:193", "umad0 231:0 private",
+                          "issm0 231:64 private", "umad1 231:1 private", "rdma_cm 10:256"));
+  TestWorld older("debian-6.1.192", {"rxe"});
+  EXPECT_THAT(NodesOf(older.image()), ElementsAre("uverbs0 231:192", "umad0 231:0 private",
+                                                  "issm0 231:64 private", "rdma_cm 10:256"));
+  TestWorld proxy("gvisor-rdmaproxy", {"rxe"});
+  EXPECT_THAT(NodesOf(proxy.image()), ElementsAre("uverbs0 231:192"));
 }
 
 // sw/rxe/rxe.h, rxe_param.h: what a device tells can be another number in another kernel.

@@ -9,6 +9,7 @@
 
 #include "harness/world/json_file.h"
 #include "harness/world/model_changes.h"
+#include "harness/world/nodes.h"
 
 namespace vabi {
 namespace {
@@ -211,6 +212,25 @@ Result<bool> AddDevice(const fs::path& root, const DeviceSpec& spec, WorldImage*
   node.device = static_cast<int32_t>(number);
   ++image->device_count;
   return true;
+}
+
+void AddModuleNodes(WorldImage* image) {
+  const auto add = [image](const std::string& name, uint32_t mode, uint32_t major, uint32_t minor) {
+    NodeView& node = image->node[image->node_count++];
+    SetText(node.path, "/dev/infiniband/" + name);
+    node.present = 1;
+    node.mode = mode;
+    node.major = major;
+    node.minor = minor;
+    node.device = -1;
+  };
+  // user_mad.c:umad_devnode sets no mode, so that devtmpfs takes its own.
+  ForEachMadNode(*image, [&](const MadNode& mad) {
+    add(mad.Prefix() + std::to_string(mad.number), 0600, kMadMajor, mad.minor);
+  });
+  if (image->knob[Index(KnobId::modules_cm)] != 0) {
+    add("rdma_cm", 0666, kMiscMajor, kRdmaCmMinor);  // core/ucma.c:ucma_misc
+  }
 }
 
 }  // namespace vabi

@@ -16,6 +16,9 @@ namespace vabi {
 facts::Result<bool> AddDevice(const std::filesystem::path& root, const DeviceSpec& spec,
                               WorldImage* image);
 
+// Adds the nodes of ib_umad and rdma_ucm, where the world's knobs say that these are loaded.
+void AddModuleNodes(WorldImage* image);
+
 }  // namespace vabi
 
 #endif  // VABI_HARNESS_WORLD_DEVICES_H_

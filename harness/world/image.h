@@ -157,9 +157,9 @@ struct WorldImage {
   char run_dir[256];            // never shown to the process
   char trace_path[256];         // empty: no trace
   uint32_t redirect_count;
-  Redirect redirect[24];        // longest prefix first
+  Redirect redirect[32];        // longest prefix first
   uint32_t node_count;
-  NodeView node[kMaxDevices * 2];
+  NodeView node[kMaxDevices * 4];
   uint32_t read_error_count;
   ReadError read_error[32];
   uint32_t fault_count;

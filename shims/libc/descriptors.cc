@@ -161,9 +161,10 @@ void FdTable::Install(int fd, std::shared_ptr<File> file) {
     const std::lock_guard<std::mutex> lock(table.mutex);
     // Something closed the old descriptor behind our back.
     stale = libc::TakeOut(table, fd);
+    const uint8_t bits = file->ReadOnly() ? kFake | libc::kReadOnly : kFake;
     *libc::SlotOf(table, fd) = new libc::Description{std::move(file), 1, sys::GetPid()};
     if (fd >= table.end) table.end = fd + 1;
-    libc::SetBits(fd, kFake);
+    libc::SetBits(fd, bits);
   }
   libc::ReleaseIfOwned(std::move(stale));
 }

@@ -21,6 +21,7 @@ enum FdBits : uint8_t {
   kWatch = 8,       // an inotify descriptor that watches a folder of the world's /dev
   kDevFolder = 16,  // the world's /dev/infiniband
   kSocket = 32,     // with kFake: the File is a SocketFile
+  kReadOnly = 64,   // with kFake: File::ReadOnly
 };
 
 inline constexpr int kMaxFds = 1 << 20;

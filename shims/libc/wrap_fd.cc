@@ -25,6 +25,7 @@ int DuplicateTo(int fd, int target, int result) {
 
 int Control(int fd, int command, void* argument, int (*native)(int, int, ...)) {
   const int result = native(fd, command, argument);
+  if (command == F_GETFL && result >= 0 && (BitsOf(fd) & kReadOnly)) return result & ~O_ACCMODE;
   if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) return DuplicateTo(fd, result, result);
   return result;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Waiting. poll works natively on the descriptors behind the fake files; only waits for a device
+// Waiting. poll works natively on the descriptors behind the fake files, but that event files are for
+// reading only (select and epoll are not told apart so). Waits for a device
 // node that will not appear are cut short in a world with virtual time: libibverbs and librdmacm
 // watch /dev/char with inotify beside a timer of five seconds (util/open_cdev.c:open_cdev_robust).
 #include <poll.h>
@@ -8,7 +9,9 @@
 
 #include <cstdio>
 #include <cstring>
+#include <vector>
 
+#include "shims/libc/descriptors.h"
 #include "shims/libc/originals.h"
 #include "shims/libc/state.h"
 #include "shims/sys/sys.h"
@@ -44,6 +47,49 @@ bool PassTime(const struct ::pollfd* fds, nfds_t count) {
   return true;
 }
 
+bool HasReadOnly(const struct ::pollfd* fds, nfds_t count) {
+  uint8_t bits = 0;
+  for (nfds_t i = 0; i < count; ++i) bits |= BitsOf(fds[i].fd);
+  return (bits & kReadOnly) != 0;
+}
+
+// What is asked of the backing descriptors: they are readable when the file is, or when its end has come.
+void Prepare(const struct ::pollfd& asked, struct ::pollfd* native) {
+  *native = asked;
+  const auto file = BitsOf(asked.fd) & kReadOnly ? FdTable::Get(asked.fd) : nullptr;
+  if (file == nullptr) return;
+  native->events = static_cast<short>(asked.events & ~(POLLOUT | POLLWRNORM | POLLWRBAND));
+  const short at_end = file->PollAs(true);
+  if (at_end & POLLERR) native->events |= POLLIN;
+  if (at_end == 0) native->fd = -1;
+}
+
+short Answered(const struct ::pollfd& asked, const struct ::pollfd& native) {
+  const auto file = BitsOf(asked.fd) & kReadOnly ? FdTable::Get(asked.fd) : nullptr;
+  if (file == nullptr) return native.revents;
+  const short said = file->PollAs((native.revents & (POLLIN | POLLRDNORM)) != 0);
+  return static_cast<short>((native.revents & ~(POLLIN | POLLRDNORM)) |
+                            (said & (asked.events | POLLERR)));
+}
+
+// `wait` polls what it is given. A file whose end comes meanwhile, and of which poll says nothing, is left out
+// the next time: the loop goes round once more for each.
+template <typename Wait>
+int PollReadOnly(struct ::pollfd* fds, nfds_t count, const Wait& wait) {
+  std::vector<struct ::pollfd> native(count);
+  for (nfds_t turn = 0;; ++turn) {
+    for (nfds_t i = 0; i < count; ++i) Prepare(fds[i], &native[i]);
+    const int result = wait(native.data());
+    if (result < 0) return result;
+    int ready = 0;
+    for (nfds_t i = 0; i < count; ++i) {
+      fds[i].revents = Answered(fds[i], native[i]);
+      ready += fds[i].revents != 0;
+    }
+    if (ready != 0 || result == 0 || turn == count) return ready;
+  }
+}
+
 }  // namespace
 }  // namespace vabi::libc
 
@@ -52,6 +98,11 @@ using namespace vabi::libc;  // NOLINT: this file defines libc's names
 int wrap_poll(struct ::pollfd* fds, nfds_t count, int timeout) {
   // A watch that has a limit of its own passes it at once.
   if (PassTime(fds, count) && timeout > 0) timeout = 0;
+  if (VABI_UNLIKELY(HasReadOnly(fds, count))) {
+    return PollReadOnly(fds, count, [&](struct ::pollfd* native) {
+      return original::poll()(native, count, timeout);
+    });
+  }
   return original::poll()(fds, count, timeout);
 }
 int wrap___poll_chk(struct ::pollfd* fds, nfds_t count, int timeout, size_t room) {
@@ -62,5 +113,10 @@ int wrap_ppoll(struct ::pollfd* fds, nfds_t count, const struct ::timespec* time
                const sigset_t* mask) {
   const struct ::timespec none = {};
   if (PassTime(fds, count) && timeout != nullptr) timeout = &none;
+  if (VABI_UNLIKELY(HasReadOnly(fds, count))) {
+    return PollReadOnly(fds, count, [&](struct ::pollfd* native) {
+      return original::ppoll()(native, count, timeout, mask);
+    });
+  }
   return original::ppoll()(fds, count, timeout, mask);
 }

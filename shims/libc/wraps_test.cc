@@ -146,10 +146,38 @@ TEST(Nodes, AreListed) {
     if (entry->d_type == DT_CHR) devices.insert(entry->d_name);
   }
   closedir(dir);
-  EXPECT_THAT(devices, UnorderedElementsAre("uverbs0", "uverbs1"));
+  EXPECT_THAT(devices, UnorderedElementsAre("uverbs0", "uverbs1", "umad0", "umad1", "issm0", "rdma_cm"));
   dir = opendir("/dev/char");
-  EXPECT_THAT(List(dir), UnorderedElementsAre("231:192", "231:193"));
+  EXPECT_THAT(List(dir), UnorderedElementsAre("231:192", "231:193", "231:0", "231:1", "231:64", "10:256"));
   closedir(dir);
+}
+
+// core/rdma_core.c:alloc_begin_fd_uobject: event files are opened O_RDONLY, and
+// uverbs_main.c:ib_uverbs_event_poll knows nothing of writing.
+TEST(Nodes, EventFilesAreForReadingOnly) {
+  const int fd = open("/dev/infiniband/uverbs1", O_RDWR);
+  ASSERT_GE(fd, 0);
+  uint32_t reply[2] = {};
+  struct {
+    uint32_t command = 0;  // GET_CONTEXT of rxe
+    uint16_t in_words = 4, out_words = 2;
+    uint64_t response;
+  } request;
+  request.response = reinterpret_cast<uint64_t>(reply);
+  ASSERT_EQ(write(fd, &request, sizeof request), static_cast<ssize_t>(sizeof request));
+  const int events = static_cast<int>(reply[0]);
+  EXPECT_EQ(fcntl(events, F_GETFL) & O_ACCMODE, O_RDONLY);
+  EXPECT_EQ(write(events, reply, 8), -1);
+  EXPECT_EQ(errno, EBADF);
+  struct pollfd both[2] = {{events, POLLIN | POLLOUT, -1}, {fd, POLLOUT, 0}};
+  EXPECT_EQ(poll(both, 1, 0), 0);
+  EXPECT_EQ(both[0].revents, 0);
+  const struct timespec none = {};
+  EXPECT_EQ(ppoll(both, 2, &none, nullptr), 1) << "the device itself can always be written to";
+  EXPECT_EQ(both[0].revents, 0);
+  EXPECT_EQ(both[1].revents, POLLOUT);
+  close(events);
+  close(fd);
 }
 
 TEST(Sysfs, FilesLookLikeAttributes) {

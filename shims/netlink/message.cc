@@ -19,8 +19,7 @@ constexpr PolicyRow kPolicy[] = {
     {ConstId::RDMA_NLDEV_ATTR_DEV_INDEX, Type::kU32, 0},
     {ConstId::RDMA_NLDEV_ATTR_PORT_INDEX, Type::kU32, 0},
     {ConstId::RDMA_NLDEV_ATTR_DEV_NAME, Type::kString, 64},  // IB_DEVICE_NAME_MAX
-    {ConstId::RDMA_NLDEV_ATTR_CHARDEV_TYPE, Type::kString,
-     128},                                                      // RDMA_NLDEV_ATTR_CHARDEV_TYPE_SIZE
+    {ConstId::RDMA_NLDEV_ATTR_CHARDEV_TYPE, Type::kString, 32},  // RDMA_NLDEV_ATTR_CHARDEV_TYPE_SIZE
     {ConstId::RDMA_NLDEV_ATTR_CHARDEV_NAME, Type::kString, 1},  // RDMA_NLDEV_ATTR_EMPTY_STRING
     {ConstId::RDMA_NLDEV_ATTR_FW_VERSION, Type::kString, 1},
     {ConstId::RDMA_NLDEV_ATTR_DEV_PROTOCOL, Type::kString, 1},
@@ -80,6 +79,17 @@ void Message::Put(const World& world, ConstId attribute, const void* value, size
   Append(&header, sizeof header);
   Append(value, size);
   bytes_.resize(NLMSG_ALIGN(bytes_.size()));
+}
+
+size_t Message::Begin(const World& world, ConstId attribute) {
+  const size_t at = bytes_.size();
+  Put(world, attribute, "", 0);
+  return at;
+}
+
+void Message::End(size_t at) {
+  const auto length = static_cast<uint16_t>(bytes_.size() - at);
+  std::memcpy(bytes_.data() + at + offsetof(struct nlattr, nla_len), &length, sizeof length);
 }
 
 const std::string& Message::Finish() {

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "harness/world/nodes.h"
 #include "shims/netlink/message.h"
 #include "shims/uverbs/device.h"
 #include "shims/uverbs/faults.h"
@@ -181,6 +182,35 @@ uint64_t EncodeDevice(uint32_t major, uint32_t minor) {
          (static_cast<uint64_t>(minor & ~0xffU) << 12);
 }
 
+// ib_umad_get_nl_info, ucma_get_global_nl_info: a node, its ABI and its name.
+std::string ChardevAnswer(const Ask& ask, uint32_t major, uint32_t minor, uint64_t abi,
+                          const char* name, const DeviceImage* driver_of = nullptr) {
+  const World& world = ask.world;
+  Message message = Answering(ask, VABI_C(RDMA_NLDEV_CMD_GET_CHARDEV));
+  if (driver_of != nullptr) {
+    message.PutU32(world, VABI_C(RDMA_NLDEV_ATTR_UVERBS_DRIVER_ID), driver_of->driver_id);
+  }
+  message.PutU64(world, VABI_C(RDMA_NLDEV_ATTR_CHARDEV), EncodeDevice(major, minor));
+  message.PutU64(world, VABI_C(RDMA_NLDEV_ATTR_CHARDEV_ABI), abi);
+  message.PutString(world, VABI_C(RDMA_NLDEV_ATTR_CHARDEV_NAME), name);
+  return message.Finish();
+}
+
+// ib_umad's client. The one of issmN has no data of its own for get_port to find a port in, so that it
+// refuses whatever is asked (core/user_mad.c:ib_issm_get_nl_info).
+int MadChardev(const Ask& ask, uint32_t number, bool has_port, std::string* out) {
+  constexpr uint64_t kMadAbi = 5;  // IB_USER_MAD_ABI_VERSION
+  if (!has_port) return Refuse(ask.world, ask.request, RuleId::netlink_chardev_umad_port);
+  const uint32_t port = ask.attributes.U32(ask.world, VABI_C(RDMA_NLDEV_ATTR_PORT_INDEX));
+  ForEachMadNode(ask.world.image(), [&](const MadNode& mad) {
+    if (mad.device != number || mad.port != port || mad.subnet_manager) return;
+    char name[32];
+    std::snprintf(name, sizeof name, "umad%u", mad.number);
+    *out = ChardevAnswer(ask, kMadMajor, mad.minor, kMadAbi, name);
+  });
+  return out->empty() ? Refuse(ask.world, ask.request, RuleId::netlink_chardev_unknown) : 0;
+}
+
 // nldev_get_chardev, ib_uverbs_get_nl_info
 int DoGetChardev(const Ask& ask, std::string* out) {
   const World& world = ask.world;
@@ -199,8 +229,15 @@ int DoGetChardev(const Ask& ask, std::string* out) {
   } else if (Violates(world, RuleId::netlink_chardev_port_alone, has_port)) {
     return Refuse(world, ask.request, RuleId::netlink_chardev_port_alone);
   }
-  // Of the clients, only ib_uverbs is loaded in these worlds; rdma_cm, umad and issm are not.
   const std::string_view client = attributes.Text(world, VABI_C(RDMA_NLDEV_ATTR_CHARDEV_TYPE));
+  if (device == nullptr && client == "rdma_cm" && Knob(world, KnobId::modules_cm) != 0) {
+    constexpr uint64_t kCmAbi = 4;  // RDMA_USER_CM_ABI_VERSION
+    *out = ChardevAnswer(ask, kMiscMajor, kRdmaCmMinor, kCmAbi, "rdma_cm");
+    return 0;
+  }
+  if (device != nullptr && client == "umad" && Knob(world, KnobId::modules_mad) != 0) {
+    return MadChardev(ask, number, has_port, out);
+  }
   if (device == nullptr || client != "uverbs") {
     return Refuse(world, ask.request, RuleId::netlink_chardev_unknown);
   }
@@ -209,12 +246,66 @@ int DoGetChardev(const Ask& ask, std::string* out) {
   }
   char name[32];
   std::snprintf(name, sizeof name, "uverbs%u", device->uverbs);
-  Message message = Answering(ask, VABI_C(RDMA_NLDEV_CMD_GET_CHARDEV));
-  message.PutU32(world, VABI_C(RDMA_NLDEV_ATTR_UVERBS_DRIVER_ID), device->driver_id);
-  message.PutU64(world, VABI_C(RDMA_NLDEV_ATTR_CHARDEV),
-                 EncodeDevice(device->major, device->minor));
-  message.PutU64(world, VABI_C(RDMA_NLDEV_ATTR_CHARDEV_ABI), device->abi_version);
-  message.PutString(world, VABI_C(RDMA_NLDEV_ATTR_CHARDEV_NAME), name);
+  *out = ChardevAnswer(ask, device->major, device->minor, device->abi_version, name, device);
+  return 0;
+}
+
+// What is counted, in the order of enum rdma_restrack_type; from which list of netlink.res_summary on;
+// how many the kernel has of its own on a RoCE port: ib_mad_port_open makes a PD, a CQ and a queue pair.
+struct Resource {
+  const char* name;
+  int64_t list;
+  uint64_t kernels_own;
+  uint32_t DeviceAttributes::* limit;  // null: none is told
+};
+constexpr Resource kResources[] = {{"pd", 1, 1, &DeviceAttributes::max_pd},
+                                   {"cq", 1, 1, &DeviceAttributes::max_cq},
+                                   {"qp", 1, 1, &DeviceAttributes::max_qp},
+                                   {"cm_id", 2, 0, nullptr},
+                                   {"mr", 2, 0, &DeviceAttributes::max_mr},
+                                   {"ctx", 3, 0, nullptr},
+                                   {"srq", 4, 0, &DeviceAttributes::max_srq},
+                                   {"comp_cntr", 5, 0, nullptr}};
+
+// What the program has made is not counted, nor what mlx5 makes for itself.
+int CheckCountable(const Request& request, uint32_t number) {
+  const Device* device = FindDevice(number);
+  return device != nullptr && device->image().driver == DriverId::rxe && device->open_files() == 0
+             ? 0
+             : Unmodelled(request, "netlink: resources other than the kernel's own on an idle rxe");
+}
+
+// fill_res_info, of a device that CheckCountable lets pass
+void PutResources(const World& world, uint32_t number, Message* message) {
+  constexpr int64_t kWithLimits = 5;
+  const Device* device = FindDevice(number);
+  const int64_t list = Knob(world, KnobId::netlink_res_summary);
+  PutHandle(world, device->image(), message);
+  const size_t summary = message->Begin(world, VABI_C(RDMA_NLDEV_ATTR_RES_SUMMARY));
+  for (const Resource& resource : kResources) {
+    if (resource.list > list) continue;
+    const size_t entry = message->Begin(world, VABI_C(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY));
+    message->PutString(world, VABI_C(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_NAME), resource.name);
+    message->PutU64(world, VABI_C(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_CURR), resource.kernels_own);
+    if (list >= kWithLimits && resource.limit != nullptr) {
+      const uint64_t limit = device->attributes().*resource.limit;
+      if (limit != 0) {
+        message->PutU64(world, VABI_C(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_MAX), limit);
+      }
+    }
+    message->End(entry);
+  }
+  message->End(summary);
+}
+
+// nldev_res_get_doit
+int DoResGet(const Ask& ask, std::string* out) {
+  const DeviceImage* device = nullptr;
+  uint32_t number = 0;
+  if (const int error = FindAsked(ask, &device, &number); error != 0) return error;
+  Message message = Answering(ask, VABI_C(RDMA_NLDEV_CMD_RES_GET));
+  if (const int error = CheckCountable(ask.request, number); error != 0) return error;
+  PutResources(ask.world, number, &message);
   *out = message.Finish();
   return 0;
 }
@@ -237,7 +328,8 @@ int DoSysGet(const Ask& ask, std::string* out) {
   return 0;
 }
 
-// _nldev_get_dumpit: one device a datagram, since ib_enum_all_devs stops at the first that answers.
+// _nldev_get_dumpit, _nldev_res_get_dumpit: one device a datagram, since ib_enum_all_devs stops at the
+// first that answers.
 std::optional<std::string> DumpDevices(const World& world, Dump* dump) {
   const WorldImage& image = world.image();
   uint32_t place = 0;
@@ -247,7 +339,11 @@ std::optional<std::string> DumpDevices(const World& world, Dump* dump) {
     dump->next = place;
     Message message(TypeOf(world, dump->command), NLM_F_MULTI, dump->header.nlmsg_seq,
                     dump->port_id);
-    PutDevice(world, i, &message);
+    if (dump->command == ConstId::RDMA_NLDEV_CMD_RES_GET) {
+      PutResources(world, i, &message);
+    } else {
+      PutDevice(world, i, &message);
+    }
     return message.Finish();
   }
   return std::nullopt;
@@ -310,7 +406,7 @@ constexpr Command kCommands[] = {
     {ConstId::RDMA_NLDEV_CMD_NEWLINK, "NEWLINK", nullptr, false, true, false},
     {ConstId::RDMA_NLDEV_CMD_DELLINK, "DELLINK", nullptr, false, true, false},
     {ConstId::RDMA_NLDEV_CMD_SYS_SET, "SYS_SET", nullptr, false, true, false},
-    {ConstId::RDMA_NLDEV_CMD_RES_GET, "RES_GET", nullptr, true, false, false},
+    {ConstId::RDMA_NLDEV_CMD_RES_GET, "RES_GET", DoResGet, true},
     {ConstId::RDMA_NLDEV_CMD_RES_QP_GET, "RES_QP_GET", nullptr, true, false, false},
     {ConstId::RDMA_NLDEV_CMD_RES_CM_ID_GET, "RES_CM_ID_GET", nullptr, true, false, false},
     {ConstId::RDMA_NLDEV_CMD_RES_CQ_GET, "RES_CQ_GET", nullptr, true, false, false},
@@ -373,6 +469,11 @@ Reply Failed(int error) { return {error, std::nullopt, std::nullopt}; }
 
 Reply StartDump(const World& world, const Request& request, const Command& command) {
   if (!command.dumps) return Failed(Refuse(world, request, RuleId::netlink_no_dump));
+  const WorldImage& image = world.image();
+  for (uint32_t i = 0; command.id == ConstId::RDMA_NLDEV_CMD_RES_GET && i < image.device_count; ++i) {
+    if (image.device[i].hidden_from_netlink) continue;
+    if (const int error = CheckCountable(request, i); error != 0) return Failed(error);
+  }
   Dump dump{command.id, request.header, "", request.port_id, 0};
   dump.payload.assign(reinterpret_cast<const char*>(request.payload.data()),
                       request.payload.size());
@@ -425,8 +526,8 @@ Reply Handle(const World& world, const Request& request) {
 
 std::optional<std::string> Continue(const World& world, Dump* dump, int* result) {
   *result = 0;
-  if (dump->command == ConstId::RDMA_NLDEV_CMD_GET) return DumpDevices(world, dump);
-  return DumpPorts(world, dump, result);
+  if (dump->command == ConstId::RDMA_NLDEV_CMD_PORT_GET) return DumpPorts(world, dump, result);
+  return DumpDevices(world, dump);
 }
 
 }  // namespace vabi::netlink

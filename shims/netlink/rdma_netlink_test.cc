@@ -14,6 +14,7 @@
 #include "harness/world/test_world.h"
 #include "shims/socket_file.h"
 #include "shims/uverbs/device.h"
+#include "shims/uverbs/test_driver.h"
 
 // Expected answers marked "real" were read from rxe0 on lo under
 // Debian's 5.10.223, 6.1.192, 6.12.117 and 7.3.4 kernels, attribute by attribute and errno by
@@ -26,6 +27,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr int kGet = 1, kPortGet = 5, kSysGet = 6, kGetChardev = 15;
+constexpr int kResGet = 9;
 constexpr int kDevIndex = 1, kPortIndex = 3, kChardevType = 69;
 constexpr int kDump = NLM_F_ROOT | NLM_F_MATCH;
 
@@ -268,6 +270,34 @@ TEST_P(RealAnswers, TheNodeOfADevice) {
       ElementsAre("error -22"));
 }
 
+// core/user_mad.c:ib_umad_get_nl_info, ib_issm_get_nl_info; core/ucma.c:ucma_get_global_nl_info.
+TEST_P(RealAnswers, NodesOfOtherModules) {
+  const std::string umad("umad", 5), issm("issm", 5), rdma_cm("rdma_cm", 8);
+  EXPECT_THAT(netlink_.Answers(Ask(kGetChardev).Put(kChardevType, rdma_cm)),
+              ElementsAre("140f/0 72=000a100000000000 71=0400000000000000 70=72646d615f636d00"));
+  EXPECT_THAT(netlink_.Answers(Ask(kGetChardev).Put32(kDevIndex, 0).Put(kChardevType, rdma_cm)),
+              ElementsAre("error -95"));
+  EXPECT_THAT(netlink_.Answers(Ask(kGetChardev).Put(kChardevType, umad)), ElementsAre("error -95"));
+  EXPECT_THAT(netlink_.Answers(Ask(kGetChardev).Put32(kDevIndex, 0).Put(kChardevType, umad)),
+              ElementsAre("error -22"));
+  EXPECT_THAT(netlink_.Answers(
+                  Ask(kGetChardev).Put32(kDevIndex, 0).Put32(kPortIndex, 1).Put(kChardevType, umad)),
+              ElementsAre("140f/0 72=00e7000000000000 71=0500000000000000 70=756d61643000"));
+  EXPECT_THAT(netlink_.Answers(
+                  Ask(kGetChardev).Put32(kDevIndex, 0).Put32(kPortIndex, 1).Put(kChardevType, issm)),
+              ElementsAre("error -95"));
+}
+
+// RDMA_NLDEV_ATTR_CHARDEV_TYPE_SIZE: 32 characters and the final zero pass the policy.
+TEST_P(RealAnswers, ATypeOfANodeIsShort) {
+  std::string type(32, 'x');
+  type += '\0';
+  EXPECT_THAT(netlink_.Answers(Ask(kGetChardev).Put32(kDevIndex, 0).Put(kChardevType, type)),
+              ElementsAre("error -95"));
+  EXPECT_THAT(netlink_.Answers(Ask(kGetChardev).Put32(kDevIndex, 0).Put(kChardevType, "x" + type)),
+              ElementsAre("error -22"));
+}
+
 TEST_P(RealAnswers, TheSystem) {
   EXPECT_THAT(netlink_.Answers(Ask(kSysGet)), ElementsAre(GetParam().sys_get));
   EXPECT_THAT(netlink_.Answers(Ask(kSysGet).Put(kDevIndex, std::string(2, '\0'))),
@@ -480,6 +510,58 @@ TEST(RdmaNetlinkTest, OtherTypesAndFamilies) {
 TEST(RdmaNetlinkTest, WhatIsNotModelledIsRefusedAndNeverInvented) {
   RdmaNetlink netlink("debian-6.12.117");
   EXPECT_THAT(netlink.Answers(Ask(9, kDump)), ElementsAre("error -95"));  // RES_GET
+}
+
+// core/nldev.c:fill_res_info, attribute by attribute: 16 the entry, 17 its name, 18 how many there are, 118
+// how many there can be. On RoCE the kernel has a PD, a CQ and a queue pair for itself (core/mad.c).
+class Resources : public ::testing::Test {
+ protected:
+  static std::string Entry(const std::string& name, char count, uint64_t limit = 0) {
+    std::string padded = name + std::string(4 - name.size() % 4, '\0');
+    const auto put = [](uint16_t type, size_t length, const std::string& value) {
+      const uint16_t header[2] = {static_cast<uint16_t>(4 + length), type};
+      return std::string(reinterpret_cast<const char*>(header), 4) + value;
+    };
+    const auto number = [](uint64_t value) {
+      return std::string(reinterpret_cast<const char*>(&value), 8);
+    };
+    std::string inner = put(17, name.size() + 1, padded) + put(18, 8, number(static_cast<uint8_t>(count)));
+    if (limit != 0) inner += put(118, 8, number(limit));
+    return put(16, inner.size(), inner);
+  }
+  static std::string HexOf(const std::string& bytes) {
+    return Hex(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  }
+  static std::string Said(const char* kernel) {
+    SetDriverForTest(DriverId::rxe, &TestDriver::Make);
+    RdmaNetlink netlink(kernel);
+    const auto answers = netlink.Answers(Ask(kResGet).Put32(kDevIndex, 0));
+    const auto dumped = netlink.Answers(Ask(kResGet, kDump));
+    SetDriverForTest(DriverId::rxe, nullptr);
+    EXPECT_EQ(answers.size(), 1U);
+    EXPECT_EQ(dumped.size(), 2U);
+    if (answers.size() != 1 || dumped.size() != 2) return "";
+    EXPECT_EQ(dumped[1], "done 0");
+    EXPECT_EQ(dumped[0].substr(7), answers[0].substr(7));
+    return answers[0];
+  }
+};
+
+TEST_F(Resources, AreCountedByKind) {
+  const std::string start = "1409/0 1=00000000 2=7278653000 15=";
+  const std::string old = Entry("pd", 1) + Entry("cq", 1) + Entry("qp", 1) + Entry("cm_id", 0) +
+                          Entry("mr", 0) + Entry("ctx", 0);
+  EXPECT_EQ(Said("debian-5.10.223"), start + HexOf(old));
+  EXPECT_EQ(Said("debian-6.1.192"), start + HexOf(old + Entry("srq", 0)));
+  // The test driver has 1000 queue pairs and tells no other limit.
+  EXPECT_EQ(Said("debian-7.3.4"),
+            start + HexOf(Entry("pd", 1) + Entry("cq", 1) + Entry("qp", 1, 1000) + Entry("cm_id", 0) +
+                          Entry("mr", 0) + Entry("ctx", 0) + Entry("srq", 0) + Entry("comp_cntr", 0)));
+}
+
+TEST_F(Resources, OfOthersAreNotModelled) {
+  RdmaNetlink netlink("debian-6.1.192", {"mlx5"});
+  EXPECT_THAT(netlink.Answers(Ask(kResGet).Put32(kDevIndex, 0)), ElementsAre("error -95"));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "shims/file.h"
 
 #include <errno.h>
+#include <poll.h>
 
 namespace vabi {
 
@@ -11,6 +12,7 @@ ssize_t File::Write(const void*, size_t) { return -EINVAL; }
 long File::Ioctl(unsigned long, void*) { return -ENOTTY; }
 long File::Mmap(void*, size_t, int, int, int64_t) { return -ENODEV; }
 bool File::StatAs(unsigned int*, uint64_t*) const { return false; }
+short File::PollAs(bool readable) const { return readable ? POLLIN | POLLRDNORM : 0; }
 ssize_t File::Send(const void*, size_t) { return -ENOTSOCK; }
 
 }  // namespace vabi

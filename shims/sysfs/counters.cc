@@ -91,6 +91,12 @@ bool AnswersPma(const WorldImage& image, const DeviceImage& device) {
   return device.driver == DriverId::mlx5;
 }
 
+// core/cm.c: the groups that it adds to every port, and what each counts
+constexpr const char* kCmGroups[] = {"cm_tx_msgs", "cm_tx_retries", "cm_rx_msgs",
+                                     "cm_rx_duplicates"};
+constexpr const char* kCmMessages[] = {"req",  "mra",      "rej",      "rep", "rtu", "dreq",
+                                       "drep", "sidr_req", "sidr_rep", "lap", "apr"};
+
 }  // namespace
 
 void DescribeCounters(const WorldImage& image, const DeviceImage& device, const std::string& port,
@@ -108,6 +114,14 @@ void DescribeCounters(const WorldImage& image, const DeviceImage& device, const 
     }
     // RDMA_HW_STATS_DEFAULT_LIFESPAN
     tree->Add(port + "/hw_counters/lifespan", "10\n", 0644);
+  }
+  if (image.knob[Index(KnobId::modules_cm)] == 0 ||
+      image.knob[Index(KnobId::sysfs_cm_counters)] == 0)
+    return;
+  for (const char* group : kCmGroups) {
+    for (const char* message : kCmMessages) {
+      tree->Add(port + "/" + group + "/" + message, "0\n");
+    }
   }
 }
 

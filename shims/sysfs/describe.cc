@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "harness/world/nodes.h"
 #include "shims/sysfs/counters.h"
 #include "shims/sysfs/pci.h"
 #include "shims/sysfs/port_text.h"
@@ -19,14 +20,28 @@ std::string ClassDirectory(const DeviceImage& device, const char* class_name) {
   return (parent.empty() ? std::string("/sys/devices/virtual") : parent) + "/" + class_name;
 }
 
+// drivers/base/power/sysfs.c, of a device without power management of its own: pm_attr_group and
+// pm_runtime_attr_group.
+void AddPower(const WorldImage& image, const std::string& at, Tree* tree) {
+  tree->Add(at + "/control", "auto\n", 0644);
+  tree->Add(at + "/runtime_status", "unsupported\n");
+  tree->Add(at + "/runtime_active_time", "0\n");
+  tree->Add(at + "/runtime_suspended_time", "0\n");
+  tree->AddUnreadable(at + "/autosuspend_delay_ms", EIO, 0644);
+  if (Knob(image, KnobId::sysfs_pm_debug) == 0) return;
+  tree->Add(at + "/async", "disabled\n", 0644);
+  tree->Add(at + "/runtime_enabled", "disabled\n");
+  tree->Add(at + "/runtime_usage", "0\n");
+  tree->Add(at + "/runtime_active_kids", "0\n");
+}
+
 // What the driver core adds to every device of a class.
-void AddClassDevice(const DeviceImage& device, const char* class_name, const std::string& name,
+void AddClassDevice(const WorldImage& image, const DeviceImage& device, const char* class_name, const std::string& name,
                     const std::string& uevent, Tree* tree) {
   const std::string at = ClassDirectory(device, class_name) + "/" + name;
   tree->Add(at + "/uevent", uevent, 0644);
   tree->AddLink(at + "/subsystem", std::string("/sys/class/") + class_name);
-  tree->Add(at + "/power/control", "auto\n", 0644);
-  tree->Add(at + "/power/runtime_status", "unsupported\n");
+  AddPower(image, at + "/power", tree);
   const std::string parent = PciDirectory(device);
   if (!parent.empty()) tree->AddLink(at + "/device", parent);
   tree->AddLink(std::string("/sys/class/") + class_name + "/" + name, at);
@@ -103,10 +118,41 @@ void DescribeDriverAttributes(const DeviceImage& device, const std::string& at, 
   }
 }
 
+// core/user_mad.c: ib_umad_init_port and its two nodes
+void DescribeMad(const WorldImage& image, Tree* tree) {
+  tree->Add("/sys/class/infiniband_mad/abi_version", "5\n");  // IB_USER_MAD_ABI_VERSION
+  ForEachMadNode(image, [&](const MadNode& mad) {
+    const DeviceImage& device = image.device[mad.device];
+    const std::string name = mad.Prefix() + std::to_string(mad.number);
+    AddClassDevice(image, device, "infiniband_mad", name,
+                   Format("MAJOR=%u\nMINOR=%u\nDEVNAME=infiniband/%s\n", kMadMajor, mad.minor,
+                          name.c_str()),
+                   tree);
+    const std::string node = ClassDirectory(device, "infiniband_mad") + "/" + name;
+    tree->Add(node + "/dev", Format("%u:%u\n", kMadMajor, mad.minor));
+    tree->Add(node + "/ibdev", std::string(device.name) + "\n");
+    tree->Add(node + "/port", Format("%u\n", mad.port));
+  });
+}
+
+// core/ucma.c: ucma_misc and dev_attr_abi_version
+void DescribeConnectionManager(const WorldImage& image, Tree* tree) {
+  const std::string at = "/sys/devices/virtual/misc/rdma_cm";
+  tree->Add(at + "/uevent",
+            Format("MAJOR=%u\nMINOR=%u\nDEVNAME=infiniband/rdma_cm\nDEVMODE=0666\n", kMiscMajor,
+                   kRdmaCmMinor),
+            0644);
+  tree->Add(at + "/dev", Format("%u:%u\n", kMiscMajor, kRdmaCmMinor));
+  tree->Add(at + "/abi_version", "4\n");  // RDMA_USER_CM_ABI_VERSION
+  tree->AddLink(at + "/subsystem", "/sys/class/misc");
+  AddPower(image, at + "/power", tree);
+  tree->AddLink("/sys/class/misc/rdma_cm", at);
+}
+
 void DescribeDevice(const WorldImage& image, const DeviceImage& device, Tree* tree) {
   if (device.pci_address[0] != '\0') DescribePci(device, tree);
 
-  AddClassDevice(device, "infiniband", device.name, Format("NAME=%s\n", device.name), tree);
+  AddClassDevice(image, device, "infiniband", device.name, Format("NAME=%s\n", device.name), tree);
   const std::string at = DeviceDirectory(device);
   tree->Add(at + "/node_type", NodeTypeText(device.node_type) + "\n");
   tree->Add(at + "/node_guid", GuidText(device.node_guid) + "\n");
@@ -118,7 +164,7 @@ void DescribeDevice(const WorldImage& image, const DeviceImage& device, Tree* tr
 
   // uverbs_main.c: ib_uverbs_add_one
   const std::string uverbs = "uverbs" + std::to_string(device.uverbs);
-  AddClassDevice(device, "infiniband_verbs", uverbs,
+  AddClassDevice(image, device, "infiniband_verbs", uverbs,
                  Format("MAJOR=%u\nMINOR=%u\nDEVNAME=infiniband/%s\nDEVMODE=0666\n", device.major,
                         device.minor, uverbs.c_str()),
                  tree);
@@ -140,6 +186,8 @@ void DescribeSysfs(const WorldImage& image, Tree* tree) {
   tree->Add("/sys/class/infiniband_verbs/abi_version",
             Format("%lld\n", static_cast<long long>(Knob(image, KnobId::class_abi))));
   for (uint32_t i = 0; i < image.device_count; ++i) DescribeDevice(image, image.device[i], tree);
+  if (Knob(image, KnobId::modules_mad) != 0) DescribeMad(image, tree);
+  if (Knob(image, KnobId::modules_cm) != 0) DescribeConnectionManager(image, tree);
 }
 
 void DescribeDev(const WorldImage& image, Tree* tree) {
@@ -160,6 +208,7 @@ std::vector<std::string> RedirectedPrefixes(const WorldImage& image) {
                                        "/sys/class/infiniband_mad",
                                        "/sys/class/infiniband_cm",
                                        "/sys/class/misc/rdma_cm",
+                                       "/sys/devices/virtual/misc/rdma_cm",
                                        "/dev/infiniband",
                                        "/dev/char"};
   for (uint32_t i = 0; i < image.device_count; ++i) {
@@ -167,6 +216,7 @@ std::vector<std::string> RedirectedPrefixes(const WorldImage& image) {
     if (device.pci_address[0] == '\0') {
       prefixes.push_back("/sys/devices/virtual/infiniband");
       prefixes.push_back("/sys/devices/virtual/infiniband_verbs");
+      prefixes.push_back("/sys/devices/virtual/infiniband_mad");
       continue;
     }
     prefixes.push_back(PciRoot(device));

@@ -176,6 +176,72 @@ TEST_F(DescribeSysfsTest, CountersDependOnTheKernel) {
   EXPECT_EQ(Read(port + "hw_counters/sent_bytes"), "0\n");
 }
 
+// core/user_mad.c: ib_umad_init_port and its attributes; core/ucma.c.
+TEST_F(DescribeSysfsTest, NodesOfOtherModulesAreTold) {
+  Described();
+  EXPECT_EQ(Read("/sys/class/infiniband_mad/abi_version"), "5\n");
+  const std::string umad = "/sys/class/infiniband_mad/umad0/";
+  EXPECT_EQ(Read(umad + "dev"), "231:0\n");
+  EXPECT_EQ(Read(umad + "ibdev"), "rxe0\n");
+  EXPECT_EQ(Read(umad + "port"), "1\n");
+  EXPECT_EQ(Read(umad + "uevent"), "MAJOR=231\nMINOR=0\nDEVNAME=infiniband/umad0\n");
+  EXPECT_EQ(Read("/sys/class/infiniband_mad/umad1/ibdev"), "mlx5_0\n");
+  EXPECT_EQ(Read("/sys/class/infiniband_mad/issm0/dev"), "(absent)") << "Ethernet has no SMPs";
+  EXPECT_EQ(Read("/sys/class/infiniband_mad/issm1/dev"), "231:65\n");
+  EXPECT_EQ(tree_.Canonical("/sys/class/infiniband_mad/umad1/device/x"),
+            "/sys/devices/pci0000:a0/0000:a0:01.0/0000:a1:00.0/x");
+  EXPECT_EQ(Read("/sys/class/misc/rdma_cm/abi_version"), "4\n");
+  EXPECT_EQ(Read("/sys/class/misc/rdma_cm/uevent"),
+            "MAJOR=10\nMINOR=256\nDEVNAME=infiniband/rdma_cm\nDEVMODE=0666\n");
+}
+
+TEST_F(DescribeSysfsTest, OlderKernelsHaveIssmForEveryPort) {  // up to 6.6
+  SetKnob(KnobId::sysfs_issm_every_port, 1);
+  Described();
+  EXPECT_EQ(Read("/sys/class/infiniband_mad/issm0/dev"), "231:64\n");
+}
+
+TEST_F(DescribeSysfsTest, WhatIsNotLoadedIsNotThere) {
+  SetKnob(KnobId::modules_mad, 0);
+  SetKnob(KnobId::modules_cm, 0);
+  Described();
+  for (const auto& [path, file] : tree_.files()) {
+    EXPECT_EQ(path.find("infiniband_mad"), std::string::npos) << path;
+    EXPECT_EQ(path.find("rdma_cm"), std::string::npos) << path;
+    EXPECT_EQ(path.find("/cm_"), std::string::npos) << path;
+  }
+}
+
+// core/cm.c: cm_counter_groups, each with CM_COUNTER_ATTR of eleven messages.
+TEST_F(DescribeSysfsTest, TheConnectionManagerCountsOnEveryPort) {
+  Described();
+  int files = 0;
+  const std::string port = "/sys/devices/virtual/infiniband/rxe0/ports/1/";
+  for (const auto& [path, file] : tree_.files()) files += path.find(port + "cm_") == 0;
+  EXPECT_EQ(files, 4 * 11);
+  EXPECT_EQ(Read(port + "cm_tx_retries/sidr_req"), "0\n");
+  EXPECT_EQ(Read(port + "cm_rx_duplicates/apr"), "0\n");
+  tree_ = {};
+  SetKnob(KnobId::sysfs_cm_counters, 0);
+  Described();
+  EXPECT_EQ(Read(port + "cm_tx_retries/sidr_req"), "(absent)");
+}
+
+// drivers/base/power/sysfs.c: a device that uses no power management.
+TEST_F(DescribeSysfsTest, PowerFilesDependOnTheConfiguration) {
+  Described();
+  const std::string power = "/sys/class/infiniband/rxe0/power/";
+  EXPECT_EQ(Read(power + "async"), "disabled\n");
+  EXPECT_EQ(Read(power + "runtime_enabled"), "disabled\n");
+  EXPECT_EQ(Read(power + "runtime_usage"), "0\n");
+  EXPECT_EQ(ReadErrno(power + "autosuspend_delay_ms"), EIO);
+  tree_ = {};
+  SetKnob(KnobId::sysfs_pm_debug, 0);
+  Described();
+  EXPECT_EQ(Read(power + "control"), "auto\n");
+  EXPECT_EQ(Read(power + "async"), "(absent)");
+}
+
 TEST_F(DescribeSysfsTest, DevHoldsOnlyNodesThatArePresent) {
   image_->node_count = 2;
   image_->node[0] = {"/dev/infiniband/uverbs0", 1, 0, 0666, 0, 0, 231, 192, 0};

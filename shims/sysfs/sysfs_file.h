@@ -24,7 +24,7 @@ struct File {
 class Tree {
  public:
   void Add(std::string path, std::string content, uint32_t mode = 0444);
-  void AddUnreadable(std::string path, int error);
+  void AddUnreadable(std::string path, int error, uint32_t mode = 0444);
   void AddDirectory(std::string path);
   // A relative link at `path` to the absolute `target`, as sysfs makes them.
   void AddLink(std::string path, std::string_view target);

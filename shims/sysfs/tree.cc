@@ -29,8 +29,8 @@ void Tree::Add(std::string path, std::string content, uint32_t mode) {
   files_[std::move(path)] = {std::move(content), mode, 0, "", false};
 }
 
-void Tree::AddUnreadable(std::string path, int error) {
-  files_[std::move(path)] = {"", 0444, error, "", false};
+void Tree::AddUnreadable(std::string path, int error, uint32_t mode) {
+  files_[std::move(path)] = {"", mode, error, "", false};
 }
 
 void Tree::AddDirectory(std::string path) { files_[std::move(path)] = {"", 0755, 0, "", true}; }

@@ -43,6 +43,10 @@ class Device {
   bool IsRoce() const { return image().link == LinkLayer::kEthernet && !IsIwarp(); }
   bool IsIwarp() const { return image().node_type == 4; }  // RDMA_NODE_RNIC
 
+  // Open files of the device's node (ib_uverbs_device.uverbs_file_list).
+  uint32_t open_files() const { return open_files_.load(); }
+  void CountOpenFile(int change) { open_files_.fetch_add(static_cast<uint32_t>(change)); }
+
   // Numbers that are unique on the device: queue pairs, CQs, protection domains, keys …
   uint32_t NextQpn() { return next_qpn_.fetch_add(1); }
   uint32_t NextNumber() { return next_number_.fetch_add(1); }
@@ -61,6 +65,7 @@ class Device {
   uint32_t comp_vectors_ = 1;
   std::unique_ptr<MethodTable> methods_;
   std::unique_ptr<CommandTable> commands_;
+  std::atomic<uint32_t> open_files_{0};
   std::atomic<uint32_t> next_qpn_;
   std::atomic<uint32_t> next_number_{1};
   std::mutex shared_mutex_;

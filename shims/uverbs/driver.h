@@ -101,6 +101,8 @@ class Driver {
   virtual int AllocDm(Call& call, Dm& dm, uint32_t log_alignment) = 0;
   virtual void FreeDm(Dm&) {}
 
+  // Whether it looks at a buffer that the caller gives with CQ_CREATE (create_user_cq).
+  virtual bool ReadsCqBuffer(const Device&) const { return true; }
   virtual int CreateCq(Call& call, Cq& cq) = 0;  // cqe: asked for; the driver sets what it grants
   virtual int ResizeCq(Call& call, Cq& cq, uint32_t cqe) = 0;
   virtual int ModifyCq(Call& call, Cq& cq, uint16_t count, uint16_t period) = 0;

@@ -83,6 +83,17 @@ ssize_t EventFile::Read(void* user, size_t size, bool nonblock) {
   return result;
 }
 
+ssize_t EventFile::Write(const void*, size_t) { return -EBADF; }
+
+// uverbs_main.c:ib_uverbs_event_poll
+short EventFile::PollAs(bool readable) const {
+  std::lock_guard lock(mutex_);
+  if (closed_ && events_.empty()) {
+    return readable && world_->Knob(KnobId::event_closed_error) != 0 ? POLLERR : 0;
+  }
+  return readable ? POLLIN | POLLRDNORM : 0;
+}
+
 bool EventFile::StatAs(unsigned int*, uint64_t*) const { return false; }
 
 // uverbs_uobject_fd_release: the object behind the descriptor is destroyed.

@@ -22,7 +22,11 @@ class UverbsFile;
 class EventFile : public File {
  public:
   ssize_t Read(void* user, size_t size, bool nonblock) override;
+  // anon_inode_getfile(…, O_RDONLY): fs/read_write.c:vfs_write
+  ssize_t Write(const void* user, size_t size) override;
   bool StatAs(unsigned int* mode, uint64_t* rdev) const override;
+  bool ReadOnly() const override { return true; }
+  short PollAs(bool readable) const override;
   void Release() override;
   // is_closed: readers get what is queued, then EIO.
   void CloseQueue(bool drop_events);
@@ -44,7 +48,7 @@ class EventFile : public File {
  private:
   void Signal();  // makes the backing descriptor readable exactly when it should be
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::deque<Event> events_;
   bool closed_ = false;
   bool signalled_ = false;

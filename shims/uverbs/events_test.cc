@@ -96,6 +96,22 @@ TEST_F(EventsTest, ClosingTheDeviceEndsReaders) {
   EXPECT_EQ(-EIO, channel_->Read(&handle, 8, false));
   EXPECT_EQ("event.read.closed", LastRule());
   EXPECT_TRUE(Readable());
+  EXPECT_EQ(POLLERR, channel_->PollAs(true));
+}
+
+// anon_inode_getfd(…, O_RDONLY); uverbs_main.c:ib_uverbs_event_poll
+TEST_F(EventsTest, IsForReadingOnly) {
+  EXPECT_EQ(-EBADF, channel_->Write("12345678", 8));
+  EXPECT_TRUE(channel_->ReadOnly());
+  EXPECT_EQ(0, channel_->PollAs(false));
+  channel_->Notify(*cq_);
+  EXPECT_EQ(POLLIN | POLLRDNORM, channel_->PollAs(true));
+}
+
+TEST_F(EventsTest, PollSaysNothingOfTheEndInOlderKernels) {  // 4.4 to 5.6
+  image().knob[Index(KnobId::event_closed_error)] = 0;
+  file().Release();
+  EXPECT_EQ(0, channel_->PollAs(true));
 }
 
 TEST_F(EventsTest, AsyncEventsCarryElementAndType) {

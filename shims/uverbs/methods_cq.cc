@@ -40,6 +40,7 @@ int Create(IoctlCall& call) {
        {VABI_C(UVERBS_ATTR_CREATE_CQ_BUFFER_VA), VABI_C(UVERBS_ATTR_CREATE_CQ_BUFFER_LENGTH),
         VABI_C(UVERBS_ATTR_CREATE_CQ_BUFFER_FD), VABI_C(UVERBS_ATTR_CREATE_CQ_BUFFER_OFFSET),
         VABI_C(UVERBS_ATTR_CREATE_CQ_BUF_UMEM)}) {
+    if (!device.driver().ReadsCqBuffer(device)) break;
     if (call.Has(buffer)) return call.Unmodelled("CQ buffer given by the caller (CREATE_CQ_BUFFER_*)");
   }
   if (const int error = device.driver().CreateCq(call, *cq)) return error;

@@ -29,7 +29,9 @@ UverbsFile::UverbsFile(Device& device, int node)
       node_(node),
       serial_(next_serial.fetch_add(1)),
       opener_pid_(sys::GetPid()),
-      opener_credentials_(FdTable::CredentialGeneration()) {}
+      opener_credentials_(FdTable::CredentialGeneration()) {
+  device_.CountOpenFile(1);
+}
 
 UverbsFile::~UverbsFile() { Release(); }
 

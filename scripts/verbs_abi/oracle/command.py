@@ -32,14 +32,19 @@ def _boot(options):
 
 
 def _record(options):
-    for name in options.kernel or kernels.table():
-        beside = record.programs if options.only_programs else record.JOURNEYS.get(options.journey)
+    beside = record.programs if options.only_programs else record.JOURNEYS.get(options.journey)
+
+    def tell(text):
+        print(text, flush=True)
+
+    def make(name):
         if beside:
-            record.record_beside(name, beside, lambda text: print(text, flush=True),
-                                 _room(options))
-            continue
-        record.record(name, options.seed, lambda text: print(text, flush=True),
-                      not options.no_programs, options.afresh, options.changed, _room(options))
+            record.record_beside(name, beside, tell, _room(options))
+        else:
+            record.record(name, options.seed, tell, not options.no_programs, options.afresh,
+                          options.changed, _room(options))
+
+    record.each(options.kernel or list(kernels.table()), make, tell, _room(options))
     return 0
 
 

@@ -3,8 +3,8 @@
 
 import re
 
-# rdma_cm is a misc device: its minor number is given out as it comes.
-_RDMA_CM_NUMBER = re.compile(r"^(attr 72 len 8 )..0a000000000000$")
+# rdma_cm is a misc device (major 10): its minor number is given out as it comes.
+_RDMA_CM_NUMBER = re.compile(r"^(attr 72 len 8 )..0a....00000000$")
 
 # Counters move with traffic: that the file is there, with which mode, is what is compared.
 _COUNTER = re.compile(r"/(hw_counters|counters|cm_[rt]x_[a-z]+)/")

@@ -2,8 +2,10 @@
 """`verbs-abi oracle record`: boots the kernels, asks them, stores what they say."""
 
 import re
+import subprocess
 import time
 
+from verbs_abi import errors
 from verbs_abi.oracle import generate
 from verbs_abi.oracle import journey
 from verbs_abi.oracle import kernels
@@ -45,6 +47,25 @@ def record(name, seed=0, report=print, programs=True, afresh=False, changed=Fals
     report(f"{name}: {about['calls']} calls in {len(wanted)} of {len(digests)} cases made, "
            f"{len(crashes)} crashes, {answers.boots} boots, {time.monotonic() - began:.0f} s")
     return about
+
+
+def each(names, make, report=print, room=store.ROOM):
+    """Calls make(name) for each kernel. One that fails is told with what stays stored of it, and the
+    others still have their turn; then the command ends with exit status 2."""
+    failed = []
+    for name in names:
+        try:
+            make(name)
+        except (errors.UserError, subprocess.SubprocessError, OSError) as error:
+            recording = store.Recording(name, room)
+            kept = (f"the recording of {recording.about()['date']} is kept" if recording.exists()
+                    else "nothing is stored of it")
+            text = str(error)
+            report(f"{text if text.startswith(f'{name}:') else f'{name}: {text}'}; {kept}")
+            failed.append(name)
+    if failed:
+        raise kernels.OracleError(f"not recorded: {', '.join(failed)}",
+                                  hint="What was stored before is as it was.")
 
 
 def only_cases(text, wanted):

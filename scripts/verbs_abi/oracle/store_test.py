@@ -49,11 +49,14 @@ def test_only_changed_cases_are_asked_again_and_merged_in_the_lists_order():
 
 def test_netlink_dumps_become_one_answer_a_question():
     text = ("netlink get.dump\n reply type 0x1401 flags 0x2 len 8\n    attr 1 len 4 00000000\n"
-            " done 0 flags 0x2 len 4\nnetlink chardev.x\n    attr 72 len 8 7c0a000000000000\n")
+            " done 0 flags 0x2 len 4\nnetlink chardev.x\n    attr 72 len 8 7c0a000000000000\n"
+            "netlink chardev.y\n    attr 72 len 8 040a100000000000\n"
+            "netlink chardev.z\n    attr 72 len 8 c0e7000000000000\n")
     assert dumps.netlink(text) == {
         "netlink:get.dump": "reply type 0x1401 flags 0x2 len 8; attr 1 len 4 00000000; "
                             "done 0 flags 0x2 len 4",
-        "netlink:chardev.x": "attr 72 len 8 [minor]"}
+        "netlink:chardev.x": "attr 72 len 8 [minor]", "netlink:chardev.y": "attr 72 len 8 [minor]",
+        "netlink:chardev.z": "attr 72 len 8 c0e7000000000000"}
 
 
 def test_counters_in_sysfs_are_compared_without_their_values():

@@ -40,6 +40,7 @@ class RxeDriver : public DriverBase {
   int AdviseMr(Call& call, Pd& pd, uint32_t advice, uint32_t flags,
                std::span<const fabric::Sge> list) override;
 
+  bool ReadsCqBuffer(const Device& device) const override;
   int CreateCq(Call& call, Cq& cq) override;
   int ResizeCq(Call& call, Cq& cq, uint32_t cqe) override;
   void DestroyCq(Cq& cq) override;

@@ -63,6 +63,10 @@ int RxeDriver::CheckRange(Call& call, uint64_t start, uint64_t length, uint32_t 
   if (call.Violates(RuleId::rxe_mr_range, pages == 0 || pages > UINT32_MAX)) {
     return call.Refuse(RuleId::rxe_mr_range);
   }
+  const uint64_t pages = (((end + kPage - 1) & ~(kPage - 1)) - (start & ~(kPage - 1))) / kPage;
+  if (call.Violates(RuleId::rxe_mr_pages, pages > UINT32_MAX)) {
+    return call.Refuse(RuleId::rxe_mr_pages);
+  }
   if (!sys::UserRangeMapped(start, length, (access & kWritable) != 0))
     return call.Refuse(RuleId::rxe_mr_fault);
   if (call.Violates(RuleId::rxe_mr_persistent, (access & kFlushPersistent) != 0)) {
@@ -150,9 +154,36 @@ void RxeDriver::DeallocMw(Mw& mw) {
     fabric::ForgetWindow(mw.device->number(), index << 8 | low);
 }
 
-// rxe_odp.c: rxe_ib_advise_mr. Pages are where they are; there is nothing to bring in.
-int RxeDriver::AdviseMr(Call& call, Pd&, uint32_t, uint32_t, std::span<const fabric::Sge>) {
-  return call.Unmodelled("rxe: ADVISE_MR");
+// rxe_odp.c: rxe_ib_advise_mr. Pages are where they are; there is nothing to bring in. Without FLUSH the
+// region's bounds are looked at later, and nobody hears of it.
+int RxeDriver::AdviseMr(Call& call, Pd& pd, uint32_t advice, uint32_t flags,
+                        std::span<const fabric::Sge> list) {
+  constexpr uint32_t kLastAdvice = 2;  // IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT
+  constexpr uint32_t kAdvicePrefetchWrite = 1, kLocalWrite = 1;
+  if (call.Violates(RuleId::rxe_advise_kind, advice > kLastAdvice)) {
+    return call.Refuse(RuleId::rxe_advise_kind);
+  }
+  std::lock_guard lock(fabric::Lock());
+  for (const fabric::Sge& sge : list) {
+    const MemoryKey* key = fabric::FindKey(pd.device->number(), sge.lkey);
+    if (key == nullptr || key->kind != MemoryKey::Kind::kRegion || key->pd != NumberOf(&pd) ||
+        key->invalidated || (key->access & kLocalWrite) == 0) {
+      return call.Refuse(RuleId::rxe_advise_key);
+    }
+    if (flags == 0) continue;
+    if ((key->access & kOnDemand) == 0) {
+      // The driver takes the region's umem for one of pages on demand, and reads behind its end.
+      return call.Unmodelled("rxe: ADVISE_MR with FLUSH of a region that is not on demand");
+    }
+    // The region's bounds are those of its pages (ib_umem_start, ib_umem_end).
+    constexpr uint64_t kInPage = 4095;
+    const uint64_t end = (key->base + key->length + kInPage) & ~kInPage;
+    const bool outside = sge.address < (key->base & ~kInPage) || sge.address + sge.length > end;
+    const bool faults = advice != kLastAdvice &&
+                        !sys::UserRangeMapped(sge.address, sge.length, advice == kAdvicePrefetchWrite);
+    if (outside || faults) return call.Refuse(RuleId::rxe_advise_range);
+  }
+  return 0;
 }
 
 // rxe_av.c: chk_attr. Only RoCE v2 has an IP network.

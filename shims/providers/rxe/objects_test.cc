@@ -269,6 +269,70 @@ TEST_F(Objects, MemoryRegions) {
       << "umem_odp.c:ib_init_umem_odp";
 }
 
+// core/umem.c: the number of pages is held in an unsigned int.
+TEST_F(Objects, ARegionOfMorePagesThanCanBeCountedIsRefusedBeforeItIsLookedAt) {
+  EXPECT_EQ(Errno(Mr(pd_, 0x1, nullptr, nullptr, 4096, uint64_t{1} << 44)), EINVAL);
+  EXPECT_EQ(Errno(Mr(pd_, 0x1, nullptr, nullptr, 4096, (uint64_t{1} << 44) - 4096)), EFAULT);
+}
+
+// rxe_odp.c:rxe_ib_advise_mr
+class Advice : public Objects {
+ protected:
+  struct Attribute {
+    uint16_t id, length, flags, reserved;
+    uint64_t data;
+  };
+  int Advise(uint32_t pd, uint64_t advice, uint64_t flags, uint32_t lkey, uint64_t address,
+             uint32_t length) {
+    const auto number = [this](ConstId id) { return static_cast<uint16_t>(world().Flag(id)); };
+    const struct {
+      uint64_t address;
+      uint32_t length, lkey;
+    } sge = {address, length, lkey};
+    struct {
+      uint16_t length, object, method, attributes;
+      uint64_t reserved;
+      uint32_t driver, reserved2;
+      Attribute all[4];
+    } call = {sizeof call, number(VABI_C(UVERBS_OBJECT_MR)), number(VABI_C(UVERBS_METHOD_ADVISE_MR)), 4, 0,
+              FindDevice(0)->image().driver_id, 0,
+              {{number(VABI_C(UVERBS_ATTR_ADVISE_MR_PD_HANDLE)), 0, 1, 0, pd},
+               {number(VABI_C(UVERBS_ATTR_ADVISE_MR_ADVICE)), 8, 1, 0, advice},
+               {number(VABI_C(UVERBS_ATTR_ADVISE_MR_FLAGS)), 8, 1, 0, flags},
+               {number(VABI_C(UVERBS_ATTR_ADVISE_MR_SGE_LIST)), sizeof sge, 1, 0,
+                reinterpret_cast<uint64_t>(&sge)}}};
+    return Errno(file_->Ioctl(0xc0181b01, &call));
+  }
+};
+
+TEST_F(Advice, LooksForAWritableRegionOfThePd) {
+  uint32_t readable = 0;
+  Mr(pd_, 0x4, &readable, nullptr);
+  for (const uint64_t advice : {0, 1, 2}) {
+    EXPECT_EQ(Advise(pd_, advice, 0, lkey_, Address(0), 4096), 0);
+    EXPECT_EQ(Advise(pd_, advice, 0, lkey_ ^ 1, Address(0), 4096), EINVAL);
+    EXPECT_EQ(Advise(pd_, advice, 0, readable, Address(0), 4096), EINVAL);
+    EXPECT_EQ(Advise(Pd(), advice, 0, lkey_, Address(0), 4096), EINVAL) << "of another PD";
+  }
+  EXPECT_EQ(Advise(pd_, 3, 0, lkey_, Address(0), 4096), EOPNOTSUPP);
+  EXPECT_EQ(Advise(pd_, 0, 0, lkey_, 4096, 4096), 0) << "bounds are looked at by a worker";
+}
+
+// core/umem_odp.c:ib_umem_odp_map_dma_and_lock
+TEST_F(Advice, AFlushSaysWhatItFound) {
+  uint32_t lkey = 0;
+  const uint64_t page = (Address(0) + 4095) & ~uint64_t{4095};
+  Mr(pd_, 0x41, &lkey, nullptr, page, 8192);
+  EXPECT_EQ(Advise(pd_, 0, 1, lkey, page, 8192), 0);
+  EXPECT_EQ(Advise(pd_, 0, 1, lkey, page - 1, 8), EFAULT);
+  EXPECT_EQ(Advise(pd_, 0, 1, lkey, page + 8192, 1), EFAULT);
+  void* gone = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  Mr(pd_, 0x41, &lkey, nullptr, reinterpret_cast<uint64_t>(gone), 4096);
+  munmap(gone, 4096);
+  EXPECT_EQ(Advise(pd_, 1, 1, lkey, reinterpret_cast<uint64_t>(gone), 4096), EFAULT);
+  EXPECT_EQ(Advise(pd_, 2, 1, lkey, reinterpret_cast<uint64_t>(gone), 4096), 0) << "NO_FAULT";
+}
+
 TEST_F(Objects, ReregistrationTakesPdAndAccess) {
   uint32_t lkey = 0, rkey = 0, handle = 0;
   ASSERT_GT(Mr(pd_, 0x4, &lkey, &rkey, 0, kSize, &handle), 0);

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What goes wrong while a kernel is recorded: which kernel, what is kept, exit status 2."""
+
+import os
+
+import pytest
+
+from verbs_abi import cli, errors
+from verbs_abi.oracle import apt, boot, generate, kernels, probing, record, store, vm
+
+KERNEL = "debian-6.1.192"
+LIST = "case a\ncall 1 close 1\n"
+
+
+@pytest.fixture(name="place")
+def _place(tmp_path, monkeypatch):
+    """A room with an older recording, an unpacked kernel that is no kernel, and an empty PATH."""
+    store.Recording(KERNEL, tmp_path / "room").replace({"a:1": "old 0"}, "old list", 0, {"p": "1"},
+                                                       {"netlink.txt": "old"}, {})
+    monkeypatch.setenv("VERBS_ABI_CACHE", str(tmp_path / "cache"))
+    unpacked = kernels.Unpacked(kernels.find(KERNEL))
+    image = unpacked.root / "boot" / f"vmlinuz-{unpacked.kernel.release}"
+    image.parent.mkdir(parents=True)
+    image.write_bytes(b"no kernel")
+    (unpacked.cache / "done").write_text('{"p": "1"}')
+    monkeypatch.setattr(generate, "call_list", lambda *_: LIST)
+    monkeypatch.setattr(vm, "base_archive", lambda *_: image)
+    monkeypatch.setattr(boot, "job", lambda *_: b"")
+    monkeypatch.setattr(boot, "guest_tools", lambda: {})
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    return tmp_path
+
+
+def fake(place, name, script):
+    path = place / "bin" / name
+    path.write_text("#!/bin/sh\nPATH=/usr/bin:/bin\n" + script)
+    path.chmod(0o755)
+
+
+def limited(monkeypatch, **limits):
+    """Boots as boot.run does, within a time that a test can wait for."""
+    monkeypatch.setattr(probing.boot, "run", lambda kernel, script, extra=(), **_: vm.boot(
+        kernels.Unpacked(kernels.find(kernel)).prepare(), extra, **limits))
+
+
+def ask(place, *words):
+    """What `oracle record` said of the kernel, in its own words and in the error's."""
+    lines = []
+    room = place / "room"
+    with pytest.raises(errors.UserError) as error:
+        record.each([KERNEL], lambda name: record.record(name, 0, lines.append, *words, room=room),
+                    lines.append, room)
+    assert KERNEL in str(error.value)
+    recording = store.Recording(KERNEL, room)
+    assert recording.answers() == {"a:1": "old 0"} and sorted(os.listdir(room)) == [KERNEL]
+    assert lines[-1].startswith(f"{KERNEL}:")
+    assert f"the recording of {recording.about()['date']} is kept" in lines[-1]
+    return lines[-1]
+
+
+def test_without_qemu_the_recording_stays(place):
+    assert "no qemu-system-x86_64: install the package qemu-system-x86" in ask(place)
+
+
+def test_a_package_that_is_gone_is_named_with_its_suites(place, monkeypatch):
+    (kernels.Unpacked(kernels.find(KERNEL)).cache / "done").unlink()
+    monkeypatch.setattr(apt, "_source_line", lambda suite: f"deb http://nowhere {suite} main\n")
+    fake(place, "apt-get", 'case "$*" in *download*) echo "E: Unable to locate package" >&2; '
+         "exit 100;; esac\n")
+    said = ask(place)
+    assert "linux-image-6.1.0-57-amd64" in said and "bookworm" in said and "Unable to locate" in said
+
+
+def test_a_package_that_is_broken_is_told(place, monkeypatch):
+    unpacked = kernels.Unpacked(kernels.find(KERNEL))
+    (unpacked.cache / "done").unlink()
+    debs = apt.Suites(unpacked.kernel.suites).root / "debs"
+    debs.mkdir(parents=True)
+    (debs / f"{unpacked.kernel.packages[0]}_1_amd64.deb").write_bytes(b"cut off")
+    fake(place, "dpkg-deb", "exit 2\n")
+    assert "dpkg-deb" in ask(place)
+
+
+def test_a_guest_that_hangs_is_ended_and_told(place, monkeypatch):
+    fake(place, "qemu-system-x86_64", "exec sleep 600\n")
+    limited(monkeypatch, timeout=0.5)
+    assert "the probe did not start in the guest (timeout)" in ask(place)
+
+
+def test_a_kernel_that_does_not_come_up_shows_its_console(place, monkeypatch):
+    fake(place, "qemu-system-x86_64",
+         'for word; do case "$word" in file:*) echo "VFS: no root" > "${word#file:}";; esac; done\n')
+    limited(monkeypatch, timeout=20)
+    said = ask(place)
+    assert "the probe did not start in the guest (crashed)" in said and "VFS: no root" in said
+
+
+def test_a_probe_that_fails_in_the_guest_is_told(place, monkeypatch):
+    monkeypatch.setattr(probing.boot, "run", lambda *_, **__: vm.Result(
+        "done", "", b"", {"stderr": b"probe: cannot open uverbs0"}, 1.0))
+    assert "probe: cannot open uverbs0" in ask(place)
+
+
+def test_programs_that_fail_after_the_calls_leave_the_old_recording(place, monkeypatch):
+    monkeypatch.setattr(probing.boot, "run", lambda *_, **__: vm.Result(
+        "done", "", b"a:1 new 0\na:end exit 0\nall done\n", {}, 1.0))
+    monkeypatch.setattr(record.machine, "record", lambda *_: (_ for _ in ()).throw(
+        kernels.OracleError(f"{KERNEL}: the programs' boot crashed twice")))
+    assert "the programs' boot crashed twice" in ask(place)
+
+
+def test_one_kernel_that_fails_does_not_keep_the_others_from_their_turn(place):
+    made, lines = [], []
+
+    def make(name):
+        made.append(name)
+        if name == "b":
+            raise kernels.OracleError("it is gone")
+
+    with pytest.raises(errors.UserError, match="not recorded: b"):
+        record.each(["a", "b", "c"], make, lines.append, place / "room")
+    assert made == ["a", "b", "c"] and lines == ["b: it is gone; nothing is stored of it"]
+
+
+def test_the_command_ends_with_status_2(place, capfd):
+    assert cli.main(["oracle", "record", "--kernel", KERNEL, "--room", str(place / "room")]) == 2
+    said = "".join(capfd.readouterr())
+    assert f"not recorded: {KERNEL}" in said and "qemu-system-x86" in said

@@ -63,10 +63,6 @@ int RxeDriver::CheckRange(Call& call, uint64_t start, uint64_t length, uint32_t 
   if (call.Violates(RuleId::rxe_mr_range, pages == 0 || pages > UINT32_MAX)) {
     return call.Refuse(RuleId::rxe_mr_range);
   }
-  const uint64_t pages = (((end + kPage - 1) & ~(kPage - 1)) - (start & ~(kPage - 1))) / kPage;
-  if (call.Violates(RuleId::rxe_mr_pages, pages > UINT32_MAX)) {
-    return call.Refuse(RuleId::rxe_mr_pages);
-  }
   if (!sys::UserRangeMapped(start, length, (access & kWritable) != 0))
     return call.Refuse(RuleId::rxe_mr_fault);
   if (call.Violates(RuleId::rxe_mr_persistent, (access & kFlushPersistent) != 0)) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Linked into unit tests: with VERBS_ABI_TEST_RULES=FILE in the environment, each test appends one line to FILE,
-//   Suite.Name <tab> passed | failed | skipped <tab> names of the rules that were asked for, parted by blanks
+// Linked into unit tests: with VERBS_ABI_TEST_RULES=FILE in the environment, each test appends one
+// line to FILE,
+//   Suite.Name <tab> passed | failed | skipped <tab> names of the rules that were asked for, parted
+//   by blanks
 // `test --relax` reads from it which tests could notice that a rule is gone.
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -9,6 +9,7 @@ status is 1 when anything failed.
 import argparse
 import dataclasses
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from pathlib import Path
 
 from verbs_abi import errors, paths, progress
 from verbs_abi.cells import worlds
-from verbs_abi.checks import relax, watch
+from verbs_abi.checks import fuzz, programs, relax, style, watch
 from verbs_abi.setup import build
 
 # GoogleTest's last words, where one ctest entry is a whole program: "[  PASSED  ] 12 tests."
@@ -192,12 +193,96 @@ def relax_all(setup):
     return Count(len(answers) - failed - excused, failed, excused)
 
 
+def _report(what, lines):
+    """One check as one test case; its findings are printed."""
+    for line in lines:
+        print(line)
+    print(f"{what}: {'FAILED' if lines else 'passed'}", flush=True)
+    return Count(failed=1) if lines else Count(passed=1)
+
+
+def check_style(setup):
+    """clang-format over the C++ files, pyflakes over the Python files."""
+    del setup
+    unformatted = set(style.unformatted(style.files(style.CXX)))
+    known = style.not_yet_formatted()
+    total = _report("clang-format", [f"{name}: not as .clang-format says; clang-format -i {name}"
+                                     for name in sorted(unformatted - known)]
+                    + [f"{style.NOT_YET}: {name} is formatted now, or gone" for name in sorted(known - unformatted)])
+    total.add(_report("pyflakes", style.flakes(style.files((".py",)))))
+    return total
+
+
+def tidy(setup):
+    """clang-tidy over what is built, but for the tests; each file is a test case."""
+    names = style.tidied(style.files((".cc",)), setup.build)
+    names = [name for name in names if setup.filter in name]
+    seen = []
+    with progress.Progress("clang-tidy") as shown:
+
+        def done(name, output):
+            seen.append(name)
+            shown.update(f"{len(seen)}/{len(names)} {name}")
+            if output:
+                shown.output(output)
+
+        wrong = style.tidy(names, setup.build, done)
+    return Count(len(names) - len(wrong), len(wrong))
+
+
+def _sanitized(preset, rooms):
+    """The unit tests of these rooms below shims/, in a build of their own."""
+    folder = build.ensure(preset, [f"shims/{room}/all" if room else "shims/all" for room in rooms])
+    found = [program for room in rooms for program in programs.found(folder / "shims" / room)]
+    total = Count()
+    with progress.Progress(preset) as shown:
+
+        def done(ended):
+            total.add(Count(ended.passed, ended.failed, ended.skipped))
+            shown.note(f"{ended.name}: {ended.passed} passed, {ended.failed} failed, {ended.skipped} skipped")
+            if ended.failed:
+                shown.output(ended.output)
+
+        programs.run_all(found, done)
+    return total
+
+
+def asan(setup):
+    del setup
+    return _sanitized("asan", [""])
+
+
+def tsan(setup):
+    """The rooms in which threads meet."""
+    del setup
+    return _sanitized("tsan", ["fabric", "providers/mlx5", "providers/rxe"])
+
+
+def fuzzed(setup):
+    folder = build.ensure("fuzz", [pathlib.PurePath(fuzz.PROGRAM).name])
+    place = setup.results / "fuzz"
+    place.mkdir()
+    executions, covered, kept, output = fuzz.run(folder, place)
+    print(f"uverbs_fuzz: {executions} executions in {fuzz.SECONDS} s, {covered} edges covered")
+    if kept is None and executions:
+        return Count(passed=1)
+    print(output)
+    if kept is not None:
+        print(f"uverbs_fuzz: {folder / fuzz.PROGRAM} {kept} shows it again")
+    return Count(failed=1)
+
+
 # name, what it does, function from Setup to Count, does every call of `test` run it?
 PARTS = (
     ("unit", "the C++ tests (ctest)", unit, True),
     ("python", "the Python tests (pytest), conformance suites and report pages included", python, True),
     ("oracle", "the fake kernel's answers beside those of real kernels, as recorded", oracle, True),
     ("relax", "takes each rule of the fake kernel away: does a unit test notice?", relax_all, True),
+    ("style", "clang-format and pyflakes", check_style, True),
+    ("tidy", "clang-tidy over all C++ files but tests", tidy, False),
+    ("asan", "unit tests of the fake kernel with AddressSanitizer and UBSan", asan, False),
+    ("tsan", "unit tests of the rooms with threads, with ThreadSanitizer", tsan, False),
+    ("fuzz", f"libFuzzer on ioctl and write input, {fuzz.SECONDS} s", fuzzed, False),
 )
 # Of other builds than the release one these hold.
 EVERY_PRESET = ("unit", "python")

@@ -113,7 +113,7 @@ def parts(*argv):
 
 
 def test_parts_are_chosen_by_name():
-    assert parts() == ["unit", "python", "oracle", "relax"]
+    assert parts() == ["unit", "python", "oracle", "relax", "style"]
     assert parts("--only", "relax,unit") == ["unit", "relax"]
     assert parts("--all") == [name for name, *_ in testing.PARTS]
     assert parts("--preset", "asan") == ["unit", "python"]

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from verbs_abi import errors, paths, testing
-from verbs_abi.oracle import check, gate, kernels, store
+from verbs_abi.oracle import check, gate, kernels
 
 KERNEL = "debian-6.12.117"
 # What an answer of the recordings could be told by: their folder and their files' names.

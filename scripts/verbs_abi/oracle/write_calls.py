@@ -43,7 +43,7 @@ def field_values(name, size, rng):
     top = ones(size)
     values = [("0", 0), ("1", 1), ("2", 2), ("3", 3), ("7f", top >> 1), ("ff", top)]
     if rng:
-        values.append((f"random", rng.randrange(top)))
+        values.append(("random", rng.randrange(top)))
     if last in ("qp_type", "qp_state", "cur_qp_state", "mw_type", "srq_type", "wq_type"):
         values = [(str(value), value) for value in range(12)] + [("ff", top)]
     return values
@@ -52,7 +52,6 @@ def field_values(name, size, rng):
 def length_shapes(command, facts):
     """(label, Shape): lengths, words, pointers."""
     size = facts.size(f"ib_uverbs_{command.request}")
-    body_of = lambda blob, length: blob.cut(length)
     step = 8 if command.extended else 4
     result = [("exact", {}), ("no_driver_in", {"extra_in": b""})]
     result += [(f"in_words{delta:+}", {"in_words": delta}) for delta in (-2, -1, 1, 2, 0x4000)]

@@ -4,7 +4,6 @@
     python3 -m verbs_abi.userlands.pin NAME…      (in scripts/)
 """
 
-import json
 import sys
 
 from verbs_abi import matrix, paths

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// One offence for each rule of mlx5 that no other test comes by: the errno of drivers/infiniband/hw/mlx5 in the
-// kernel named (file and function stand in abi.def), and which rule answered.
+// One offence for each rule of mlx5 that no other test comes by: the errno of
+// drivers/infiniband/hw/mlx5 in the kernel named (file and function stand in abi.def), and which
+// rule answered.
 #include <fcntl.h>
 
 #include <functional>
@@ -94,7 +95,8 @@ class Rules : public Mlx5Test {
 
   // ioctl methods
   Request New(uint64_t object, uint64_t method) {
-    return Request(static_cast<uint16_t>(object), static_cast<uint16_t>(method), image().device[0].driver_id);
+    return Request(static_cast<uint16_t>(object), static_cast<uint16_t>(method),
+                   image().device[0].driver_id);
   }
   Request New(ConstId object, ConstId method) {
     return New(static_cast<uint64_t>(C(object)), static_cast<uint64_t>(C(method)));
@@ -141,7 +143,8 @@ class Rules : public Mlx5Test {
     return call;
   }
   // DEVICE.INVOKE_WRITE of an extended command, with `room` bytes for the driver's reply.
-  Request InvokeEx(uint32_t command, const Bytes& core, size_t reply, const Bytes& driver, size_t room) {
+  Request InvokeEx(uint32_t command, const Bytes& core, size_t reply, const Bytes& driver,
+                   size_t room) {
     core_ = core;
     Request call = New(VABI_C(UVERBS_OBJECT_DEVICE), VABI_C(UVERBS_METHOD_INVOKE_WRITE));
     call.AddConst(C(VABI_C(UVERBS_ATTR_WRITE_CMD)), command | 0x80000000);
@@ -162,13 +165,15 @@ class Rules : public Mlx5Test {
     return call;
   }
   long Map(uint64_t offset, size_t length, int protection = PROT_READ | PROT_WRITE) {
-    const long at = file_->Mmap(nullptr, length, protection, MAP_SHARED, static_cast<int64_t>(offset));
+    const long at =
+        file_->Mmap(nullptr, length, protection, MAP_SHARED, static_cast<int64_t>(offset));
     if (at < 0 && at > -4096) return at;
     munmap(reinterpret_cast<void*>(at), length);
     return 0;
   }
   Request Matcher(uint8_t type, uint8_t reserved) {
-    Request call = New(VABI_C(MLX5_IB_OBJECT_FLOW_MATCHER), VABI_C(MLX5_IB_METHOD_FLOW_MATCHER_CREATE));
+    Request call =
+        New(VABI_C(MLX5_IB_OBJECT_FLOW_MATCHER), VABI_C(MLX5_IB_METHOD_FLOW_MATCHER_CREATE));
     RawAttr& kind = call.Add(C(VABI_C(MLX5_IB_ATTR_FLOW_MATCHER_FLOW_TYPE)), 2, 0);
     kind.elem_id = type;
     kind.elem_reserved = reserved;
@@ -200,7 +205,8 @@ class Rules : public Mlx5Test {
     call.Add(C(VABI_C(UVERBS_ATTR_ALLOC_DM_LENGTH)), 8, length);
     call.Add(C(VABI_C(UVERBS_ATTR_ALLOC_DM_ALIGNMENT)), 4, log_alignment);
     call.AddOut(C(VABI_C(MLX5_IB_ATTR_ALLOC_DM_RESP_START_OFFSET)), out_).len = 8;
-    if (type >= 0) call.AddConst(C(VABI_C(MLX5_IB_ATTR_ALLOC_DM_REQ_TYPE)), static_cast<uint64_t>(type));
+    if (type >= 0)
+      call.AddConst(C(VABI_C(MLX5_IB_ATTR_ALLOC_DM_REQ_TYPE)), static_cast<uint64_t>(type));
     return call;
   }
   uint64_t MakeDm() {
@@ -306,7 +312,8 @@ class Rules : public Mlx5Test {
     Struct request = S(VABI_S(ib_uverbs_ex_modify_cq))
                          .With(VABI_F(ib_uverbs_ex_modify_cq, cq_handle), Queue().handle)
                          .With(VABI_F(ib_uverbs_ex_modify_cq, attr_mask), 1);
-    request.Sub(VABI_F(ib_uverbs_ex_modify_cq, attr)).Set(VABI_F(ib_uverbs_cq_moderation, cq_period), period);
+    request.Sub(VABI_F(ib_uverbs_ex_modify_cq, attr))
+        .Set(VABI_F(ib_uverbs_cq_moderation, cq_period), period);
     return WriteEx(57, request.bytes(), nullptr);
   }
 
@@ -332,8 +339,8 @@ class Rules : public Mlx5Test {
     qp_.handle = In(reply).U32(VABI_F(ib_uverbs_create_qp_resp, qp_handle));
     return result;
   }
-  long NewRss(const Bytes& driver, uint64_t create_flags = 0, bool sends = false, uint16_t driver_out = 40,
-              uint8_t type = 8) {
+  long NewRss(const Bytes& driver, uint64_t create_flags = 0, bool sends = false,
+              uint16_t driver_out = 40, uint8_t type = 8) {
     const uint32_t table = MakeTable();
     return NewQpEx({{EXQP(comp_mask), 1},
                     {EXQP(qp_type), type},
@@ -351,8 +358,9 @@ class Rules : public Mlx5Test {
   }
   // Extended MODIFY_QP from RESET to INIT.
   long InitEx(const Bytes& driver) {
-    Bytes request =
-        ModifyRequest(Pair(), 0x1 | 0x10 | 0x20 | 0x8, {{MODIFY(qp_state), 1}, {MODIFY(port_num), 1}}).bytes();
+    Bytes request = ModifyRequest(Pair(), 0x1 | 0x10 | 0x20 | 0x8,
+                                  {{MODIFY(qp_state), 1}, {MODIFY(port_num), 1}})
+                        .bytes();
     request.resize(world().Size(VABI_S(ib_uverbs_ex_modify_qp)));
     return WriteEx(26, request, nullptr, driver);
   }
@@ -360,16 +368,19 @@ class Rules : public Mlx5Test {
   // To RTR, with one value of the destination changed.
   long RtrTo(FieldId field, uint64_t value) {
     EXPECT_GT(ToInit(Pair()), 0) << LastRule();
-    Struct request = ModifyRequest(qp_, kRtrMask,
-                                   {{MODIFY(qp_state), 2}, {MODIFY(path_mtu), 3}, {MODIFY(max_dest_rd_atomic), 1}});
+    Struct request = ModifyRequest(
+        qp_, kRtrMask,
+        {{MODIFY(qp_state), 2}, {MODIFY(path_mtu), 3}, {MODIFY(max_dest_rd_atomic), 1}});
     request.Sub(MODIFY(dest)).Set(field, value);
     return Write(kModifyQp, request, nullptr);
   }
   void Connect() { Mlx5Test::Connect(Pair(), qp_.number); }
   long Query() {
     Bytes reply(world().Size(VABI_S(ib_uverbs_query_qp_resp)));
-    return Write(kQueryQp, S(VABI_S(ib_uverbs_query_qp)).With(VABI_F(ib_uverbs_query_qp, qp_handle), qp_.handle),
-                 &reply);
+    return Write(
+        kQueryQp,
+        S(VABI_S(ib_uverbs_query_qp)).With(VABI_F(ib_uverbs_query_qp, qp_handle), qp_.handle),
+        &reply);
   }
   long Multicast(uint32_t command) {
     Struct request = S(VABI_S(ib_uverbs_attach_mcast))
@@ -414,8 +425,9 @@ class Rules : public Mlx5Test {
                    nullptr, driver);
   }
   Bytes TableRequest(uint32_t log_size) {
-    Struct request = S(VABI_S(ib_uverbs_ex_create_rwq_ind_table))
-                         .With(VABI_F(ib_uverbs_ex_create_rwq_ind_table, log_ind_tbl_size), log_size);
+    Struct request =
+        S(VABI_S(ib_uverbs_ex_create_rwq_ind_table))
+            .With(VABI_F(ib_uverbs_ex_create_rwq_ind_table, log_ind_tbl_size), log_size);
     Bytes bytes = request.bytes();
     const size_t start = bytes.size();
     bytes.resize(start + (size_t{4} << log_size));
@@ -475,7 +487,8 @@ class Rules : public Mlx5Test {
 
   // Address handles
   long Ah(bool global, uint8_t rate, size_t room) {
-    Struct request = S(VABI_S(ib_uverbs_create_ah)).With(VABI_F(ib_uverbs_create_ah, pd_handle), pd_);
+    Struct request =
+        S(VABI_S(ib_uverbs_create_ah)).With(VABI_F(ib_uverbs_create_ah, pd_handle), pd_);
     const Body attr = request.Sub(VABI_F(ib_uverbs_create_ah, attr));
     attr.Set(VABI_F(ib_uverbs_ah_attr, port_num), 1);
     attr.Set(VABI_F(ib_uverbs_ah_attr, dlid), 1);
@@ -488,7 +501,9 @@ class Rules : public Mlx5Test {
   }
   // EX_QUERY_DEVICE
   Bytes DeviceRequest() { return S(VABI_S(ib_uverbs_ex_query_device)).bytes(); }
-  size_t DeviceReply() { return (world().Size(VABI_S(ib_uverbs_ex_query_device_resp)) + 7) / 8 * 8; }
+  size_t DeviceReply() {
+    return (world().Size(VABI_S(ib_uverbs_ex_query_device_resp)) + 7) / 8 * 8;
+  }
 
   Cq queue_{64}, ring_{16};
   Srq srq_{16};
@@ -693,12 +708,14 @@ TEST_P(EachMlx5Rule, RefusesWithItsErrnoAndName) {
   EXPECT_EQ(offence.rule, t.LastRule());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EachMlx5Rule, testing::Range(size_t{0}, Offences().size()), [](const auto& info) {
-  const Offence& offence = Offences()[info.param];
-  std::string name = std::string(offence.rule) + "_" + offence.kernel;
-  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(All, EachMlx5Rule, testing::Range(size_t{0}, Offences().size()),
+                         [](const auto& info) {
+                           const Offence& offence = Offences()[info.param];
+                           std::string name = std::string(offence.rule) + "_" + offence.kernel;
+                           for (char& c : name)
+                             c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace vabi::mlx5

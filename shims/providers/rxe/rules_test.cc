@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// One offence for each rule of rxe that no other test comes by: the errno of drivers/infiniband/sw/rxe in the kernel
-// named (file and function stand in abi.def), and which rule answered.
+// One offence for each rule of rxe that no other test comes by: the errno of
+// drivers/infiniband/sw/rxe in the kernel named (file and function stand in abi.def), and which
+// rule answered.
 #include <functional>
 
 #include "shims/fabric/address.h"
@@ -17,7 +18,8 @@ constexpr char kNewest[] = "debian-7.3.4";
 class Rules : public RxeTest {
  public:
   explicit Rules(const char* kernel)
-      : RxeTest(kernel), trace_path_(testing::TempDir() + "/rxe_rules_test." + std::to_string(getpid())) {
+      : RxeTest(kernel),
+        trace_path_(testing::TempDir() + "/rxe_rules_test." + std::to_string(getpid())) {
     unlink(trace_path_.c_str());
     trace::Open(trace_path_.c_str());
   }
@@ -55,13 +57,15 @@ class Rules : public RxeTest {
   std::string LastRule() {
     std::string rule;
     std::ifstream in(trace_path_);
-    for (std::string line; std::getline(in, line);) rule = nlohmann::json::parse(line).value("rule", "");
+    for (std::string line; std::getline(in, line);)
+      rule = nlohmann::json::parse(line).value("rule", "");
     return rule;
   }
   static Bytes Words(size_t size) { return Bytes((size + 7) / 8 * 8); }
 
   // Extended write() with so many bytes of the driver's, and room for as many of its reply.
-  long CommandEx(uint32_t command, Bytes request, Bytes* reply, const Bytes& driver = {}, size_t driver_out = 0) {
+  long CommandEx(uint32_t command, Bytes request, Bytes* reply, const Bytes& driver = {},
+                 size_t driver_out = 0) {
     request.resize((request.size() + 7) / 8 * 8);
     Bytes all(24);
     all.insert(all.end(), request.begin(), request.end());
@@ -70,7 +74,8 @@ class Rules : public RxeTest {
     const auto out = static_cast<uint16_t>(reply == nullptr ? 0 : (reply->size() - driver_out) / 8);
     const uint16_t core[2] = {static_cast<uint16_t>(request.size() / 8), out};
     const uint64_t address = reply == nullptr ? 0 : reinterpret_cast<uint64_t>(reply->data());
-    const uint16_t own[2] = {static_cast<uint16_t>(driver.size() / 8), static_cast<uint16_t>(driver_out / 8)};
+    const uint16_t own[2] = {static_cast<uint16_t>(driver.size() / 8),
+                             static_cast<uint16_t>(driver_out / 8)};
     std::memcpy(all.data(), &number, 4);
     std::memcpy(all.data() + 4, core, 4);
     std::memcpy(all.data() + 8, &address, 8);
@@ -259,7 +264,8 @@ class Rules : public RxeTest {
     Connect(Pair(), qp_.number);
     uint8_t* slot = qp_.send.Slot(qp_.send.producer());
     std::memset(slot, 0, 1u << qp_.send.log2());
-    const Body wr = Body(world(), slot, world().Size(VABI_S(rxe_send_wqe))).Sub(VABI_F(rxe_send_wqe, wr));
+    const Body wr =
+        Body(world(), slot, world().Size(VABI_S(rxe_send_wqe))).Sub(VABI_F(rxe_send_wqe, wr));
     wr.Set(VABI_F(rxe_send_wr, opcode), kBindMw);
     wr.Set(VABI_F(rxe_send_wr, send_flags), kSignaled);
     wr.Set(VABI_F(rxe_send_wr, mw_addr), Memory());
@@ -282,7 +288,8 @@ class Rules : public RxeTest {
     attr.Set(VABI_F(ib_uverbs_ah_attr, port_num), 1);
     attr.Set(VABI_F(ib_uverbs_ah_attr, is_global), 1);
     attr.Sub(VABI_F(ib_uverbs_ah_attr, grh))
-        .SetBytes(VABI_F(ib_uverbs_global_route, dgid), world().image().device[0].ports[0].gids[0].raw, 16);
+        .SetBytes(VABI_F(ib_uverbs_global_route, dgid),
+                  world().image().device[0].ports[0].gids[0].raw, 16);
     return request;
   }
   long Ah() {
@@ -350,12 +357,14 @@ TEST_P(EachRxeRule, RefusesWithItsErrnoAndName) {
   EXPECT_EQ(offence.rule, t.LastRule());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EachRxeRule, testing::Range(size_t{0}, Offences().size()), [](const auto& info) {
-  const Offence& offence = Offences()[info.param];
-  std::string name = std::string(offence.rule) + "_" + offence.kernel;
-  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(All, EachRxeRule, testing::Range(size_t{0}, Offences().size()),
+                         [](const auto& info) {
+                           const Offence& offence = Offences()[info.param];
+                           std::string name = std::string(offence.rule) + "_" + offence.kernel;
+                           for (char& c : name)
+                             c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace vabi::rxe

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""clang-format, pyflakes and clang-tidy over the files that git knows."""
+
+import concurrent.futures
+import json
+import os
+import subprocess
+
+from verbs_abi import paths
+from verbs_abi.errors import UserError
+
+CXX = (".cc", ".h")
+# The compile commands are those of g++, some of whose warnings clang has not.
+KNOWS_GCC = "--extra-arg=-Wno-unknown-warning-option"
+# Files that clang-format has not seen yet: one may leave this list and none may come.
+NOT_YET = "scripts/verbs_abi/checks/unformatted.txt"
+
+
+def files(suffixes, root=paths.ROOT):
+    """The project's files with these endings, as git lists them."""
+    listed = subprocess.run(["git", "-C", str(root), "ls-files", "-z"], capture_output=True, text=True, check=False)
+    if listed.returncode:
+        raise UserError("git cannot list the files of the source tree", details=listed.stderr.splitlines())
+    return [name for name in listed.stdout.split("\0") if name.endswith(tuple(suffixes)) and (root / name).exists()]
+
+
+def changed(suffixes, since, root=paths.ROOT):
+    """Those of them that differ from a commit."""
+    diff = subprocess.run(["git", "-C", str(root), "diff", "--name-only", "-z", since], capture_output=True, text=True,
+                          check=False)
+    if diff.returncode:
+        raise UserError(f"git knows no commit '{since}'", details=diff.stderr.splitlines())
+    return sorted(set(files(suffixes, root)) & set(diff.stdout.split("\0")))
+
+
+def _run(argv, root):
+    return subprocess.run(argv, cwd=root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, errors="replace", check=False)
+
+
+def unformatted(names, root=paths.ROOT):
+    """Of these C++ files the ones that clang-format would change."""
+    result = _run(["clang-format", "--dry-run", "--Werror", "--ferror-limit=1", *names], root)
+    lines = result.stdout.splitlines()
+    found = sorted({line.split(":", 1)[0] for line in lines if "[-Wclang-format-violations]" in line})
+    if result.returncode and not found:
+        raise UserError("clang-format failed", details=lines[:20])
+    return found
+
+
+def not_yet_formatted(root=paths.ROOT):
+    """The names in NOT_YET; empty where there is no such file."""
+    path = root / NOT_YET
+    return set(path.read_text().split()) if path.exists() else set()
+
+
+def tidied(names, build):
+    """Of these .cc files those that the build compiles, without tests, whose macros clang-tidy takes amiss."""
+    database = json.loads((build / "compile_commands.json").read_text())
+    compiled = {os.path.relpath(os.path.realpath(os.path.join(row["directory"], row["file"])), paths.ROOT)
+                for row in database}
+    return [name for name in names if name in compiled and not name.endswith("_test.cc")]
+
+
+def flakes(names, root=paths.ROOT):
+    """What pyflakes says of these Python files: unused imports, names that are nowhere."""
+    return _run(["/usr/bin/python3", "-m", "pyflakes", *names], root).stdout.splitlines()
+
+
+def tidy(names, build, done=lambda name, output: None, root=paths.ROOT):
+    """clang-tidy (.clang-tidy) over these .cc files of a build; the ones with findings, {name: output}."""
+    def one(name):
+        result = _run(["clang-tidy", "-p", str(build), "--quiet", KNOWS_GCC, name], root)
+        return name, result.stdout if result.returncode else ""
+
+    wrong = {}
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        for name, output in pool.map(one, names):
+            if output:
+                wrong[name] = output
+            done(name, output)
+    return wrong

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The style checks find what is wrong."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from verbs_abi import paths
+from verbs_abi.checks import style
+from verbs_abi.errors import UserError
+
+
+@pytest.fixture(name="tree")
+def _tree(tmp_path):
+    for name, text in {"a.cc": "int  a;\n", "b.cc": "int b;\n", "c.py": "import os\n", "d.txt": "x"}.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / ".clang-format").write_text("BasedOnStyle: Google\n")
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x@x"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "add", "."], check=True)
+    subprocess.run([*git, "commit", "-qm", "x"], check=True)
+    return tmp_path
+
+
+def test_files_are_those_that_git_knows(tree):
+    (tree / "new.cc").write_text("")
+    assert style.files((".cc",), tree) == ["a.cc", "b.cc"]
+
+
+def test_changed_files_are_those_that_differ_from_a_commit(tree):
+    (tree / "b.cc").write_text("int c;\n")
+    assert style.changed((".cc",), "HEAD", tree) == ["b.cc"]
+    with pytest.raises(UserError, match="git knows no commit 'nix'"):
+        style.changed((".cc",), "nix", tree)
+
+
+@pytest.mark.skipif(not shutil.which("clang-format"), reason="no clang-format")
+def test_unformatted_files_are_named(tree):
+    assert style.unformatted(["a.cc", "b.cc"], tree) == ["a.cc"]
+
+
+def test_pyflakes_sees_unused_imports(tree):
+    assert [line for line in style.flakes(["c.py"], tree) if "imported but unused" in line]
+
+
+@pytest.mark.skipif(not shutil.which("clang-tidy"), reason="no clang-tidy")
+def test_findings_of_clang_tidy_are_told_by_file(tree):
+    (tree / ".clang-tidy").write_text("Checks: '-*,modernize-use-nullptr'\nWarningsAsErrors: '*'\n")
+    (tree / "b.cc").write_text("int* b = 0;\n")
+    wrong = style.tidy(["a.cc", "b.cc"], tree / "build", root=tree)
+    assert list(wrong) == ["b.cc"] and "nullptr" in wrong["b.cc"]
+
+
+def test_the_list_of_unformatted_files_names_files_that_there_are():
+    assert all((paths.ROOT / name).is_file() for name in style.not_yet_formatted())

@@ -374,7 +374,7 @@ def register(subparsers):
         epilog="Exit status: 0 all passed, 1 something failed, 2 usage or set-up error.",
     )
     parser.add_argument("--only", metavar="PART[,PART]", help="these parts")
-    parser.add_argument("--all", action="store_true", help="every part, as CI does")
+    parser.add_argument("--all", action="store_true", help="every part")
     parser.add_argument(
         "--filter", metavar="TEXT", help="only tests whose name has TEXT (ctest -R, pytest -k, rules)"
     )

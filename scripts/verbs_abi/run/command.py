@@ -171,8 +171,11 @@ def _signals():
     """SIGTERM and SIGHUP end a run as Ctrl-C does: with the reports of what was done. Yields a list of the signals
     that came."""
     came = []
+    own = os.getpid()
 
     def end(number, _frame):
+        if os.getpid() != own:
+            return  # a child that is about to become a cell's program: a terminal signals the whole group
         came.append(number)
         raise _Ended
 

@@ -127,9 +127,14 @@ def compare(kernel, real, fake, reasons=None):
     return result
 
 
+def down(percent, digits):
+    """Never rounded up: what is not all is not 100 %."""
+    return math.floor(percent * 10**digits) / 10**digits
+
+
 def save(agreements, date, room=store.ROOM, commit=None):
     """Keeps the figures for the reports; kernels that were not checked keep theirs. What was
-    reached, in whole percent and with a margin, is the least from now on."""
+    reached, in tenths of a percent and with a margin, is the least from now on."""
     path = room / STORED
     table = json.loads(path.read_text()) if path.exists() else {}
     least = thresholds(room)
@@ -139,7 +144,7 @@ def save(agreements, date, room=store.ROOM, commit=None):
         if commit:
             row["commit"] = commit
         table[one.kernel] = {"rxe": row}
-        least[one.kernel] = max(least.get(one.kernel, 0), math.floor(max(one.percent - MARGIN, 0)))
+        least[one.kernel] = max(least.get(one.kernel, 0), down(max(one.percent - MARGIN, 0), 1))
     path.write_text(json.dumps(table, indent=1, sort_keys=True) + "\n")
     (room / THRESHOLDS).write_text(json.dumps(least, indent=1, sort_keys=True) + "\n")
 

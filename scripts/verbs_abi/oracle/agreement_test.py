@@ -106,7 +106,7 @@ def test_keeping_one_kernels_figures_leaves_the_others(tmp_path):
 
 def test_what_was_reached_is_the_least_from_now_on(tmp_path):
     put(tmp_path, agreement.THRESHOLDS, {"debian-1": 60.5})
-    for fake, least in ((WRONG, 66), (ANSWERS, 99), (WRONG, 99)):
+    for fake, least in ((WRONG, 66.5), (ANSWERS, 99.9), (WRONG, 99.9)):
         agreement.save([agreement.compare("debian-1", ANSWERS, fake)], "2026-01-01", tmp_path)
         assert agreement.thresholds(tmp_path) == {"debian-1": least}
 
@@ -131,3 +131,8 @@ def test_a_kernel_below_its_threshold_is_named(tmp_path):
 def test_the_front_end_and_class_of_a_call(call, front, kind):
     assert agreement.front_end(call) == front
     assert agreement.class_of(call) == kind
+
+
+def test_one_call_in_twenty_thousand_is_not_100_percent():
+    assert agreement.down(100 * 19999 / 20000, 2) == 99.99
+    assert agreement.down(100, 2) == 100

@@ -157,11 +157,11 @@ def check_kernel(kernel, fake, answers=None, room=store.ROOM):
 
 def show(result, details, out=print):
     """One kernel's table and disagreements."""
-    out(f"{result.kernel}: {result.agree} of {result.cases} agree, {result.percent:.2f} %")
+    out(f"{result.kernel}: {result.agree} of {result.cases} agree, {agreement.down(result.percent, 2):.2f} %")
     for group, rows in result.groups.items():
         for name, (same, count) in sorted(rows.items()):
             mark = "" if same == count else f"   {count - same} differ"
-            out(f"  {group:10} {name:18} {same:6} / {count:<6} {100 * same / count:6.2f} %{mark}")
+            out(f"  {group:10} {name:18} {same:6} / {count:<6} {agreement.down(100 * same / count, 2):6.2f} %{mark}")
     for reason, count in agreement.by_reason(result.disagreements):
         out(f"  because    {count:6} {reason}")
     if details is None:

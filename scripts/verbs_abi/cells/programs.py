@@ -65,7 +65,7 @@ def _digest(program, userland):
     digest = hashlib.sha256()
     for path in _files(program) + _headers(program):
         digest.update(str(path.relative_to(paths.ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
-    digest.update(repr((COMMON, program.flags, program.libraries, userland.digest)).encode())
+    digest.update(repr((COMMON, program.flags, program.libraries, userland.headers_digest or userland.digest)).encode())
     return digest.hexdigest()[:24]
 
 
@@ -74,7 +74,9 @@ def build(name, userland, progress=None):
     program = PROGRAMS[name]
     folder = paths.cache_dir() / "programs"
     folder.mkdir(exist_ok=True)
-    target = folder / f"{name}-{userland.name}-{_digest(program, userland)}"
+    # Userlands of one source and equal public headers share the program.
+    owner = userland.name.partition("+")[0] if userland.headers_digest else userland.name
+    target = folder / f"{name}-{owner}-{_digest(program, userland)}"
     if target.exists():
         return target
     with locks.exclusive(folder / f".{target.name}.lock", f"building {name} for {userland.name}", seconds=600):

@@ -26,6 +26,7 @@ class Userland:
     include_dir    the headers
     plugin_suffix  "rdmav34"; as found in the root: a substitution may have brought another
     substituted    rows {name, wanted, got, purpose}: packages not at the pinned version
+    headers_digest of the public headers and the plug-in ABI, where userlands share programs by them
     """
 
     name: str
@@ -44,6 +45,7 @@ class Userland:
     private_abi: str
     versions: dict
     substituted: tuple
+    headers_digest: str = ""
 
     @property
     def python_path(self):

@@ -154,6 +154,12 @@ def test_a_pair_is_a_userland(built):
     assert (found.include_dir / "infiniband/verbs.h").exists()
 
 
+def test_pairs_with_equal_public_headers_share_programs(built):
+    source = sources.Source("src-mini", "44.0", None, "d", None, ())
+    one, two = (userland.of_pair(name, source, built[name][0]) for name in ("kernel", "moved"))
+    assert one.digest != two.digest and one.headers_digest == two.headers_digest != ""
+
+
 def test_without_libibverbs_there_is_no_userland(built):
     pair, _ = built["no-field"]
     with pytest.raises(UserError, match="libibverbs does not build"):

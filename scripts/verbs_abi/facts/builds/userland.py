@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What was built is run: src-44.0+headers=debian-6.12.117 is a userland."""
 
+import hashlib
 import re
 
 from verbs_abi import matrix
@@ -31,6 +32,13 @@ def get(name):
     return of_pair(name, source, pair)
 
 
+def _digest_of_headers(folder, suffix):
+    digest = hashlib.sha256(suffix.encode())
+    for path in sorted(folder.rglob("*.h")):
+        digest.update(f"{path.relative_to(folder)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
 def of_pair(name, source, pair):
     """The Userland in a pair's root."""
     verbs = next((library for library in pair.libraries if library.name == "libibverbs"), None)
@@ -46,4 +54,5 @@ def of_pair(name, source, pair):
         name=name, stack="rdma-core", arch="x86_64", source_version=source.version, digest=pair.digest, root=root,
         libc_root=None, library_dirs=(library_dir, plugins), loader=None, providers_dir=plugins,
         config_dir=root / "etc/libibverbs.d", include_dir=root / "usr/include", plugin_suffix=pair.plugin_suffix,
-        private_abi=f"IBVERBS_PRIVATE_{number}", versions={"libibverbs1": source.version}, substituted=())
+        private_abi=f"IBVERBS_PRIVATE_{number}", versions={"libibverbs1": source.version}, substituted=(),
+        headers_digest=_digest_of_headers(root / "usr/include", pair.plugin_suffix))

@@ -32,6 +32,7 @@ std::string DigestOf(const CompiledWorld& world) {
     const int rest[] = {edit.absent, edit.read_errno};
     mix(rest, sizeof rest);
   }
+  for (const std::string& edit : world.userland_edits) mix(edit.c_str(), edit.size() + 1);
   char text[33];
   std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(digest[0]),
                 static_cast<unsigned long long>(digest[1]));

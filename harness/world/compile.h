@@ -29,6 +29,8 @@ struct SysfsEdit {
 struct CompiledWorld {
   std::shared_ptr<WorldImage> image;
   std::vector<SysfsEdit> sysfs_edits;
+  // Overlays that change the userland: no business of the kernel's, but such worlds are not equal.
+  std::vector<std::string> userland_edits;
   // Not empty: this kernel has no such driver, so no such cell can exist.
   std::string absent;
   // Equal for worlds that a process cannot tell apart (but for the name of the kernel).

@@ -116,6 +116,32 @@ TEST(WorldCompiler, GivesDevicesTheNumbersOfTheirKernel) {
   EXPECT_EQ(newest.image().device[0].ports[0].max_msg_size, 0x80000000U);
 }
 
+// Which tree has which driver (drivers/infiniband/hw, sw), and i40iw's uverbs_abi_ver, which 4.x leaves 0.
+TEST(WorldCompiler, KnowsWhichKernelHasWhichDriver) {
+  WorldCompiler compiler(".");
+  const auto has = [&](const char* kernel, DriverId driver) {
+    auto model = compiler.Kernel(kernel);
+    return model.ok() && (*model)->HasDriver(driver);
+  };
+  EXPECT_TRUE(has("linux-4.4", DriverId::qib));
+  EXPECT_FALSE(has("linux-4.4", DriverId::hns));
+  EXPECT_TRUE(has("linux-4.10", DriverId::hns));
+  EXPECT_FALSE(has("linux-5.0", DriverId::efa));
+  EXPECT_TRUE(has("linux-5.3", DriverId::efa));
+  EXPECT_TRUE(has("debian-5.10.223", DriverId::i40iw));
+  EXPECT_FALSE(has("debian-5.10.223", DriverId::irdma));
+  EXPECT_FALSE(has("linux-5.14", DriverId::i40iw));
+  EXPECT_TRUE(has("linux-5.14", DriverId::irdma));
+  EXPECT_FALSE(has("debian-6.12.117", DriverId::ionic));
+  EXPECT_TRUE(has("debian-7.2.13", DriverId::ionic));
+  EXPECT_FALSE(has("debian-7.2.13", DriverId::qib));
+  TestWorld old("linux-4.16", {"i40iw"}), newer("linux-5.6", {"i40iw", "siw"}), newest("debian-6.12.117", {"siw"});
+  EXPECT_EQ(old.image().device[0].abi_version, 0U);
+  EXPECT_EQ(newer.image().device[0].abi_version, 5U);
+  EXPECT_STRNE(newer.image().device[1].pci_address, "");
+  EXPECT_STREQ(newest.image().device[0].pci_address, "");
+}
+
 TEST_F(ScratchRoot, ANumberOfAnUnknownKnobIsNamed) {
   Write("providers/rxe.json", R"({"driver": "rxe", "links": ["roce"], "port": {"max_mtu": {"knob": "rxe.mtu"}}})");
   EXPECT_THAT(ErrorFor("debian-7.3.4", "", "rxe"), AllOf(HasSubstr("rxe.json"), HasSubstr("/port: /max_mtu"),

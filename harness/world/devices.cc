@@ -22,6 +22,9 @@ namespace fs = std::filesystem;
 // drivers/infiniband/core/uverbs_main.c: the fixed device number range of the uverbs nodes.
 constexpr uint32_t kUverbsMajor = 231;
 constexpr uint32_t kUverbsBaseMinor = 192;
+// enum rdma_node_type
+constexpr uint8_t kNodeRnic = 4;
+constexpr uint8_t kNodeUnspecified = 7;
 // Locally administered MAC addresses and an EUI-64 range that no vendor owns.
 constexpr uint64_t kGuidBase = 0x0200c0fffe000000ULL;
 
@@ -61,6 +64,18 @@ void FillGids(const DeviceImage& device, bool speaks_v1, PortImage* port, uint32
     AddGid(port, 0, link_local, 0);
     return;
   }
+  if (device.node_type == kNodeRnic) {
+    // core/cache.c: an iWARP device's one GID is its network interface's address (iw_query_gid of its driver).
+    uint8_t mac[16] = {};
+    for (int i = 0; i < 3; ++i) mac[i] = static_cast<uint8_t>(device.node_guid >> (56 - 8 * i));
+    for (int i = 0; i < 3; ++i) mac[3 + i] = static_cast<uint8_t>(device.node_guid >> (16 - 8 * i));
+    AddGid(port, 0, mac, 0);
+    return;
+  }
+  if (device.node_type == kNodeUnspecified) {
+    AddGid(port, 0, link_local, 0);  // hw/efa/efa_verbs.c: efa_query_gid
+    return;
+  }
   const uint8_t ipv4[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0,
                             static_cast<uint8_t>(number + 1)};
   const uint32_t ifindex = number + 2;
@@ -90,7 +105,7 @@ void FillPort(const json& provider, const std::string& link, uint32_t number, De
   port.pkey_count = static_cast<uint16_t>(Number(values, "pkey_count", 1));
   port.pkeys[0] = 0xffff;
   FillGids(*device, provider.value("roce_v1", false), &port, number);
-  if (!infiniband) SetText(port.ndev, provider.value("ndev", "eth" + std::to_string(number)));
+  if (device->link == LinkLayer::kEthernet) SetText(port.ndev, provider.value("ndev", "eth" + std::to_string(number)));
 }
 
 // Where the device sits: its own "pci", or for a software device the card of the network interface under it, in
@@ -159,7 +174,8 @@ Result<bool> AddDevice(const fs::path& root, const DeviceSpec& spec, WorldImage*
     if (std::find(links.begin(), links.end(), link) == links.end()) {
       return Error{"provider " + spec.provider + " has no link \"" + link + "\"" + Nearest(link, links)};
     }
-    device.link = link == "ib" ? LinkLayer::kInfiniband : LinkLayer::kEthernet;
+    device.link = link == "ib" ? LinkLayer::kInfiniband
+                               : link == "unspecified" ? LinkLayer::kUnspecified : LinkLayer::kEthernet;
 
     std::string name = spec.name;
     if (name.empty()) {

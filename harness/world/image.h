@@ -35,7 +35,7 @@ struct RuleEntry {
   KnownBy known_by;
 };
 
-enum class LinkLayer : uint8_t { kInfiniband = 1, kEthernet = 2 };  // enum rdma_link_layer
+enum class LinkLayer : uint8_t { kUnspecified = 0, kInfiniband = 1, kEthernet = 2 };  // enum rdma_link_layer
 
 struct PortImage {
   uint16_t lid;

@@ -176,6 +176,10 @@ Result<bool> ApplyChange(const json& change, const OverlaySpec& overlay, Compile
   const json filled = FillIn(change, overlay, nullptr);
   if (filled.contains("fault")) return AddFault(filled, world->image.get());
   if (filled.contains("sysfs")) return AddEdit(filled, world);
+  if (filled.contains("userland")) {
+    world->userland_edits.push_back(overlay.text);
+    return true;
+  }
   if (filled.contains("view")) return Set(kViewSetters, filled, "view", *world->image);
   auto applied = ApplyModelChange(filled, world->image.get(), drivers);
   if (applied && !*applied) return Error{"names nothing that an overlay can change"};

@@ -18,6 +18,7 @@
 //   {"node": "present" | "mode" | "kind" | "major" | "minor" | "uid" | "gid", "value": 0}
 //   {"fault": "GET_CONTEXT", "errno": "EIO", "after": 0, "count": 1}
 //   {"view": "uid" | "gid" | "check_permissions" | "virtual_time", "value": 1000}
+//   {"userland": "plugin"}: the command changes the userland, not the kernel (scripts/verbs_abi/cells/plugins.py)
 //   {"port": "state" | "gid_count" | …, "value": 1}
 // In texts, $VALUE, $STEP, $DEVICE and $UVERBS (the number of the node) are filled in.
 

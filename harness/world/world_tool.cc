@@ -2,8 +2,9 @@
 //
 // vabi-world: compiles worlds for the command. One JSON object a line on standard input (see spec.h), one a line
 // on standard output, until the input ends:
-//   {"world": "/run/dir/world", "digest": "…"}     {"absent": "linux-4.4 has no driver rxe"}     {"error": "…"}
-// With "model": true in the question the answer also has "devices" and "model": what the world comes to.
+//   {"world": "/run/dir/world", "digest": "…", "devices": […]}
+//   {"absent": "linux-4.4 has no driver rxe"}     {"error": "…"}
+// With "model": true in the question the answer also has "model": what the world comes to.
 // Other questions, as arguments:
 //   vabi-world ROOT rules           every rule: name, errno, kind, source
 //   vabi-world ROOT model KERNEL    what that kernel's model comes to: rules, knobs, what is served
@@ -62,7 +63,12 @@ json DevicesOf(const vabi::WorldImage& image) {
     out.push_back({{"name", device.name},
                    {"driver", vabi::DriverRows()[vabi::Index(device.driver)].name},
                    {"link", device.link == vabi::LinkLayer::kInfiniband ? "ib" : "roce"},
-                   {"abi", device.abi_version}});
+                   {"abi", device.abi_version},
+                   {"driver_id", device.driver_id},
+                   {"node_type", device.node_type},
+                   {"node_guid", device.node_guid},
+                   {"pci", device.pci_address[0] != '\0'},
+                   {"node", "uverbs" + std::to_string(device.uverbs)}});
   }
   return out;
 }
@@ -86,11 +92,8 @@ json Answer(vabi::WorldCompiler& compiler, const std::string& line) {
   if (!world->absent.empty()) return {{"absent", world->absent}};
   auto path = vabi::WriteWorld(*world, spec->run_dir, spec->cache_dir);
   if (!path) return {{"error", path.error()}};
-  json answer = {{"world", path->string()}, {"digest", world->digest}};
-  if (wants_model) {
-    answer["devices"] = DevicesOf(*world->image);
-    answer["model"] = ModelOf(*world->image);
-  }
+  json answer = {{"world", path->string()}, {"digest", world->digest}, {"devices", DevicesOf(*world->image)}};
+  if (wants_model) answer["model"] = ModelOf(*world->image);
   return answer;
 }
 

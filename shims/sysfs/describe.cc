@@ -85,7 +85,8 @@ void DescribePort(const WorldImage& image, const DeviceImage& device, int number
   tree->Add(at + "/sm_sl", Format("%u\n", port.sm_sl));
   tree->Add(at + "/cap_mask", Format("0x%08x\n", port.cap_flags));
   tree->Add(at + "/link_layer",
-            device.link == LinkLayer::kInfiniband ? "InfiniBand\n" : "Ethernet\n");
+            device.link == LinkLayer::kInfiniband ? "InfiniBand\n"
+            : device.link == LinkLayer::kEthernet ? "Ethernet\n" : "Unknown\n");
   const std::string rate =
       RateText(port.active_width, port.active_speed, Knob(image, KnobId::sysfs_max_speed),
                Knob(image, KnobId::sysfs_sdr_suffix) != 0);

@@ -27,7 +27,25 @@ PciPlace Parse(const char* address) {
 }
 
 // The driver that binds the PCI function (the parent of the RDMA device), by RDMA driver.
-const char* PciDriver(DriverId driver) { return driver == DriverId::mlx5 ? "mlx5_core" : nullptr; }
+struct PciDriverRow {
+  DriverId driver;
+  const char* name;
+};
+constexpr PciDriverRow kPciDrivers[] = {
+    {DriverId::bnxt_re, "bnxt_en"}, {DriverId::cxgb4, "cxgb4"},   {DriverId::efa, "efa"},
+    {DriverId::erdma, "erdma"},     {DriverId::hfi1, "hfi1"},     {DriverId::hns, "hns3"},
+    {DriverId::i40iw, "i40e"},      {DriverId::ionic, "ionic"},   {DriverId::irdma, "ice"},
+    {DriverId::mana, "mana"},       {DriverId::mlx4, "mlx4_core"}, {DriverId::mlx5, "mlx5_core"},
+    {DriverId::mthca, "ib_mthca"},  {DriverId::ocrdma, "be2net"}, {DriverId::qedr, "qede"},
+    {DriverId::qib, "ib_qib"},      {DriverId::vmw_pvrdma, "vmw_pvrdma"},
+};
+
+const char* PciDriver(DriverId driver) {
+  for (const PciDriverRow& row : kPciDrivers) {
+    if (row.driver == driver) return row.name;
+  }
+  return nullptr;
+}
 
 void DescribeNetdev(const DeviceImage& device, const PortImage& port, Tree* tree) {
   const std::string pci = PciDirectory(device);

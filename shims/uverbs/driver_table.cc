@@ -2,6 +2,7 @@
 #include <array>
 
 #include "shims/uverbs/driver.h"
+#include "shims/uverbs/unmodelled_driver.h"
 
 namespace vabi {
 
@@ -30,6 +31,14 @@ std::unique_ptr<Driver> MakeDriver(DriverId id) {
   for (const Row& row : kRows) {
     if (row.id == id && row.make != nullptr) return row.make();
   }
+#define VABI_DRIVER(name, driver_id_const) \
+  if (id == DriverId::name) return std::make_unique<UnmodelledDriver>(id);
+#define VABI_CONST(name)
+#define VABI_KNOB(id, name, value, doc)
+#include "shims/uverbs/drivers.def"
+#undef VABI_DRIVER
+#undef VABI_CONST
+#undef VABI_KNOB
   return nullptr;
 }
 

@@ -18,6 +18,8 @@ SCENARIOS = {
     "journey": "what every application does: open, make objects, move data with every byte checked",
     "devinfo": "ibv_devinfo -v, as shipped",
     "devices": "ibv_devices, as shipped",
+    "negotiate": "which devices are found, and which provider takes each",
+    "abi-sweep": "a device for each ABI version from 0 to 10 and at the ends of signed and unsigned numbers: which are taken",
     "conformance": "the conformance suites that hold for this cell",
 }
 USUAL = "journey"

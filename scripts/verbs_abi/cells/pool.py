@@ -8,7 +8,8 @@ import shlex
 import threading
 
 from verbs_abi import userlands
-from verbs_abi.cells import conformance, expect, ids, known, outcome, programs, runner, steps, trace, worlds
+from verbs_abi.cells import (conformance, expect, ids, known, negotiation, outcome, plugins, programs, runner, steps, trace,
+                             worlds)
 from verbs_abi.errors import UserError
 
 # How a scenario is started: argv by scenario; "{journey}" is the program built for the userland.
@@ -30,29 +31,37 @@ class Setup:
         return self.userlands[name]
 
 
+def program_of(scenario):
+    """The program (programs.PROGRAMS) that a scenario runs, or None for a shipped one."""
+    if scenario in negotiation.SCENARIOS:
+        return negotiation.PROGRAM
+    return None if scenario in SHIPPED else scenario
+
+
 def argv_of(setup, cell):
     userland = setup.userland(cell.userland)
     if cell.scenario in SHIPPED:
         return list(SHIPPED[cell.scenario])
-    return [str(programs.build(cell.scenario, userland))]
+    return [str(programs.build(program_of(cell.scenario), userland))]
 
 
 def exec_line(cell):
     """The command that runs the cell's program, or the userland's own tool, by hand."""
+    cell = negotiation.widened(cell)
     devices = " ".join(f"--provider {device}" if not device.name else f"--device {device}" for device in cell.devices)
     overlays = "".join(f" --overlay {shlex.quote(text)}" for text in cell.overlays)
-    program = " ".join(SHIPPED.get(cell.scenario, ["@" + cell.scenario]))
+    program = " ".join(SHIPPED.get(cell.scenario) or ["@" + program_of(cell.scenario)])
     return (f"./verbs-abi exec --userland {cell.userland} --kernel {cell.kernel} {devices}{overlays} -- {program}")
 
 
 def run_raw(setup, cell, relax=()):
-    """(Ended, trace records, digest of the world) of one cell. Raises worlds.Absent and UserError."""
+    """(Ended, trace records, what vabi-world said of the world) of a cell. Raises worlds.Absent and UserError."""
     userland = setup.userland(cell.userland)
     with worlds.run_folder() as folder:
         trace_path = folder / "trace.jsonl"
-        told = setup.compiler.tell(cell, folder, trace_path, relax, model=cell.scenario == conformance.SCENARIO)
-        digest = "fnv:" + told["digest"]
-        argv, env = userland.command(argv_of(setup, cell), worlds.shim(setup.build))
+        told = setup.compiler.tell(negotiation.widened(cell), folder, trace_path, relax, model=cell.scenario == conformance.SCENARIO)
+        seen = plugins.altered(userland, cell, folder)
+        argv, env = seen.command(argv_of(setup, cell), worlds.shim(setup.build))
         if "model" in told:
             env |= conformance.write_facts(folder, cell, userland, told, trace_path)
         ended = runner.run(argv, worlds.environment(told["world"], env), cwd=folder)
@@ -60,9 +69,7 @@ def run_raw(setup, cell, relax=()):
         if setup.keep_traces and trace_path.exists():
             name = cell.id.replace("/", "~")
             (setup.keep_traces / f"{name}.jsonl").write_bytes(trace_path.read_bytes())
-    return ended, records, digest
-
-
+    return ended, records, told
 
 
 def _now():
@@ -75,7 +82,7 @@ def run_cell(setup, cell):
            "overlays": list(cell.overlays), "scenario": None if cell.scenario == ids.USUAL else cell.scenario,
            "stack": "rdma-core", "arch": "x86_64", "exec": exec_line(cell)}
     try:
-        ended, records, digest = run_raw(setup, cell)
+        ended, records, told_world = run_raw(setup, cell)
     except worlds.Absent as reason:
         return {**row, "outcome": "absent", "verdict": "expected", "message": str(reason)}
     except UserError as error:
@@ -83,16 +90,19 @@ def run_cell(setup, cell):
     suites = cell.scenario == conformance.SCENARIO
     if suites:
         result = conformance.judge(ended, records)
+    elif cell.scenario in negotiation.SCENARIOS:
+        result = negotiation.judge(cell, ended, records, told_world)
     else:
         result = outcome.judge(cell, ended, records, wants_data=cell.scenario == ids.USUAL)
     verdict, told = expect.verdict(cell, result)
     row |= {"outcome": result.outcome, "verdict": verdict, "expectation": told, "route": result.route,
             "lost": result.lost, "features": result.features, "rule": result.rule, "errno": result.errno,
             "by": result.by, "message": result.message, "trace_digest": result.trace_digest,
-            "world_digest": digest, "tests": result.tests, "finished": _now(),
+            "world_digest": "fnv:" + told_world["digest"], "tests": result.tests, "finished": _now(),
             "known_by": known.of_cell(cell), "signal": ended.signal_name, "limit": ended.limit,
             "exit_status": ended.status, "duration_ms": round(ended.seconds * 1000, 1),
             "steps": conformance.tell(result) if suites
+            else negotiation.tell(result) if cell.scenario in negotiation.SCENARIOS
             else steps.tell(records, result, ended, outcome.steps_of(ended.stdout)[0])}
     if result.outcome == "unmodelled":
         row["unmodelled"] = sorted(set(filter(None, map(trace.unmodelled, records))))

@@ -146,7 +146,7 @@ def _userlands(cells, show):
         show.update(f"userland {name}")
         ready[name] = userlands.get(name)
         for program in programs.PROGRAMS:
-            if any(cell.userland == name and cell.scenario == program for cell in cells):
+            if any(cell.userland == name and pool.program_of(cell.scenario) == program for cell in cells):
                 programs.build(program, ready[name], show)
     return ready
 

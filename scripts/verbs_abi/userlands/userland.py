@@ -46,6 +46,8 @@ class Userland:
     versions: dict
     substituted: tuple
     headers_digest: str = ""
+    # What programs see in place of providers_dir; None: providers_dir itself.
+    providers_view: pathlib.Path | None = None
 
     @property
     def python_path(self):
@@ -57,7 +59,7 @@ class Userland:
         """{path that rdma-core was built with: the same below the root}."""
         here = {"/etc/libibverbs.d": self.config_dir}
         library_dir = self.providers_dir.relative_to(self.root)
-        here[f"/{library_dir}"] = self.providers_dir
+        here[f"/{library_dir}"] = self.providers_view or self.providers_dir
         return here
 
     def find_program(self, name):

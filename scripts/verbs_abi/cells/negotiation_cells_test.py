@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Negotiation with the real libraries, where the outcome alone does not tell enough."""
+
+import pytest
+
+from verbs_abi.cells import ids, pool, worlds
+
+
+@pytest.fixture(name="setup", scope="module")
+def _setup():
+    if not worlds.shim().exists():
+        pytest.skip("there is no build yet: verbs-abi test makes one")
+    with worlds.Compiler() as compiler:
+        yield pool.Setup(None, compiler, {})
+
+
+def run(setup, cell):
+    return pool.run_cell(setup, ids.parse(f"deb-44.0/debian-6.12.117/{cell}@negotiate"))
+
+
+# A device that is mlx4's by its PCI ids and mlx5's (1) by its driver id. libibverbs/init.c: try_drivers.
+@pytest.mark.parametrize("cell, taker, warnings", [
+    ("mlx4/driver-id=1/provider-abi=1", "mlx5", 0),  # the id goes first
+    ("mlx4/driver-id=1/provider-abi=4", "mlx4", 1),  # mlx5 refuses it once, then mlx4's turn comes before mlx5's second
+    ("mlx4/driver-id=1/provider-abi=2", "mlx4", 1),
+    ("mlx4/driver-id=1/provider-abi=9", None, 3),    # mlx5 by id, then both by their tables
+    ("mlx4/driver-id=1/no-netlink/provider-abi=4", "mlx4", 0),
+    ("mlx4/driver-id=1/no-netlink/provider-abi=1", None, 1),
+])
+def test_two_providers_for_one_device(setup, cell, taker, warnings):
+    row = run(setup, cell)
+    message = row["tests"][0]["message"]
+    if taker is None:
+        # Who of the two is asked first among the loaded ones is the order of readdir.
+        assert message == f"not taken, {warnings} warnings"
+    else:
+        assert message.startswith(f"taken by {taker} ")
+
+
+@pytest.mark.parametrize("bad", range(3))
+def test_a_refused_device_hides_no_good_one(setup, bad):
+    names = ["efa_0", "hns_0", "mlx4_0"]
+    row = run(setup, f"efa_0=efa+hns_0=hns+mlx4_0=mlx4/provider-abi@{names[bad]}={2**31}")
+    taken = [test["name"] for test in row["tests"] if test["message"].find(": taken by ") > 0]
+    assert taken == [name for name in names if name != names[bad]]
+
+
+@pytest.mark.parametrize("state, message", [
+    ("missing", "couldn't load driver 'libefa-rdmav34.so'"),
+    ("directory", "Is a directory"),
+    ("empty", "file too short"),
+    ("private-abi", "version `IBVERBS_PRIVATE_33' not found"),
+    ("no-symbol", "not taken, 0 warnings"),
+])
+def test_plug_ins_that_cannot_be_used_are_told_of(setup, state, message):
+    row = pool.run_cell(setup, ids.parse(f"deb-44.0/debian-6.12.117/efa/plugin={state}@negotiate"))
+    assert (row["outcome"], row["verdict"]) == ("refused", "expected")
+    assert message in row["message"]
+
+
+def test_opening_what_is_not_modelled_says_so(setup):
+    row = pool.run_cell(setup, ids.parse("deb-44.0/debian-6.12.117/cxgb4"))
+    assert (row["outcome"], row["verdict"]) == ("unmodelled", "unexpected")
+    assert "cxgb4" in row["message"]

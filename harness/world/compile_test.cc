@@ -216,7 +216,7 @@ TEST_F(ScratchRoot, AnOverlaySaysWhetherItTakesAValue) {
 }
 
 TEST_F(ScratchRoot, UnknownProvidersAndLinksAreNamed) {
-  EXPECT_THAT(ErrorFor("debian-6.12.117", "", "mlx6"), HasSubstr("did you mean \"mlx5\""));
+  EXPECT_THAT(ErrorFor("debian-6.12.117", "", "mlx55"), HasSubstr("did you mean \"mlx5\""));
 }
 
 TEST(OverlaySpec, ReadsNameStepAndValue) {

@@ -24,6 +24,7 @@ COMMANDS = (
     ("list", "verbs_abi.listing", "kernels, userlands, providers, overlays, plans, cells, rules …"),
     ("world", "verbs_abi.run.world", "compile a world; what a kernel's model comes to"),
     ("facts", "verbs_abi.facts.command", "ABI facts: extract, diff, headers, modules"),
+    ("symbols", "verbs_abi.symbols.command", "exported symbols of a userland; what changed between two"),
     ("gate", "verbs_abi.gate.command", "may one userland be released in place of another"),
     ("oracle", "verbs_abi.oracle.command", "answers of real kernels: record, check"),
     ("test", "verbs_abi.testing", "build and run the whole test suite"),

@@ -123,9 +123,23 @@ def _schema(folder, axis):
     return read_json(path) if path.exists() else None
 
 
+def registered_dir():
+    """Where userlands are kept that this machine has and the matrix does not: a prefix, package files, a source tree."""
+    return paths.cache_dir() / "registered"
+
+
+def shipped(axis):
+    """The names of an axis that the matrix itself has: what "*" in a plan means."""
+    folder = paths.matrix_dir() / axis
+    return sorted((path.stem for path in folder.glob("*.json")), key=_sort_key)
+
+
 def _files(axis):
     folder = paths.matrix_dir() / axis
-    return sorted(folder.glob("*.json")) if folder.is_dir() else []
+    found = sorted(folder.glob("*.json")) if folder.is_dir() else []
+    if axis == "userlands" and registered_dir().is_dir():
+        found += sorted(registered_dir().glob("*.json"))
+    return found
 
 
 def _check_once(path, data, schema):

@@ -8,10 +8,11 @@
 "*" is everything on that axis; a list may hold patterns ("debian-*"). Cells that several groups name count once.
 """
 
+import dataclasses
 import fnmatch
 
 from verbs_abi import matrix
-from verbs_abi.cells import ids
+from verbs_abi.cells import ids, negotiation
 from verbs_abi.errors import UserError, unknown
 from verbs_abi.userlands import built
 
@@ -19,11 +20,12 @@ DEFAULT_USERLAND = "deb-44.0"
 DEFAULT_PLAN = "quick"
 
 
-def _pick(kind, wanted, names):
+def _pick(kind, wanted, names, shipped=None):
+    """The names that the patterns match; of userlands that were registered here only those named in full."""
     patterns = [wanted] if isinstance(wanted, str) else list(wanted)
     picked = []
     for pattern in patterns:
-        found = fnmatch.filter(names, pattern)
+        found = [pattern] if pattern in names else fnmatch.filter(shipped or names, pattern)
         if not found:
             raise unknown(kind, pattern, names)
         picked += [name for name in found if name not in picked]
@@ -39,7 +41,7 @@ def _userlands(wanted):
             ids.check_userland(pattern)
             picked.append(pattern)
         else:
-            picked += _pick("userland", pattern, matrix.names("userlands"))
+            picked += _pick("userland", pattern, matrix.names("userlands"), matrix.shipped("userlands"))
     return list(dict.fromkeys(picked))
 
 
@@ -93,9 +95,24 @@ def select(cells, userlands=(), kernels=(), providers=(), overlays=(), scenarios
     return [cell for cell in cells if holds(cell)]
 
 
+def with_userlands(cells, userlands):
+    """A plan's cells with other userlands: those of the userland that it names first, for each of these."""
+    if not cells:
+        return []
+    mine = [cell for cell in cells if cell.userland == cells[0].userland]
+    return [dataclasses.replace(cell, userland=name) for name in userlands for cell in mine]
+
+
+def _opening():
+    """The providers whose devices can be opened here; of the others only negotiation is modelled."""
+    return [name for name, entry in matrix.load("providers").items() if entry.data.get("opens")]
+
+
 def made(userlands, kernels, providers, devices, overlays, scenarios):
     """Cells that no plan holds: the product of what the command line names."""
+    listing = scenarios and all(name in negotiation.SCENARIOS for name in scenarios)
+    every = matrix.names("providers") if listing else _opening()
     group = {"userlands": list(userlands) or [DEFAULT_USERLAND], "kernels": list(kernels) or "*",
-             "providers": ["+".join(devices)] if devices else list(providers) or "*",
+             "providers": ["+".join(devices)] if devices else list(providers) or every,
              "overlays": [list(overlays)], "scenarios": list(scenarios) or [ids.USUAL]}
     return list(cells_of(group))

@@ -25,7 +25,9 @@ def register(subparsers):
                     "of the plan's cells make cells of their own.",
         epilog="Exit status: 0 all as expected, 1 something unexpected, 2 usage or set-up error, 130 interrupted.")
     parser.add_argument("--plan", help=f"default: {plans.DEFAULT_PLAN}")
-    for name in ("userland", "kernel", "provider"):
+    parser.add_argument("--userland", action="append", default=[],
+                        help="a name, or prefix:DIR, deb:FILES, rpm:FILES, src:DIR (docs/userlands.md); may be repeated")
+    for name in ("kernel", "provider"):
         parser.add_argument(f"--{name}", action="append", default=[], help="may be repeated; see verbs-abi list")
     parser.add_argument("--device", action="append", default=[], metavar="NAME=DRIVER[,link=ib|roce|iw]")
     parser.add_argument("--overlay", action="append", default=[], help="may be repeated")
@@ -56,6 +58,7 @@ def _check_names(arguments):
 
 def choose(arguments):
     """(name of the plan or None, cells)."""
+    arguments.userland = [userlands.resolve(text) for text in arguments.userland]
     _check_names(arguments)
     if arguments.cell:
         return None, [ids.parse(text) for text in arguments.cell]
@@ -64,7 +67,10 @@ def choose(arguments):
         return None, plans.made(arguments.userland, arguments.kernel, (), arguments.device + arguments.provider,
                                 arguments.overlay, arguments.scenario)
     name = arguments.plan or plans.DEFAULT_PLAN
-    cells = plans.select(plans.load(name), *named)
+    planned = plans.load(name)
+    if arguments.userland and not any(cell.userland in arguments.userland for cell in planned):
+        planned = plans.with_userlands(planned, arguments.userland)
+    cells = plans.select(planned, *named)
     if cells or not any(named):
         return name, cells
     if arguments.plan:
@@ -217,7 +223,7 @@ def _handle(arguments, came):
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"the folder {out} cannot be made: {error.strerror}", hint="Name another with --out.") from error
-    folder = build.ensure()
+    folder = build.ensure(targets=build.RUNTIME)
     with locks.exclusive(out / ".lock", f"writing to {out}", seconds=5):
         with progress.Progress("run") as show, worlds.Compiler(folder) as compiler:
             ready = _userlands(cells, show)

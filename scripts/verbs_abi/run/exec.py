@@ -34,6 +34,7 @@ def cell_of(arguments):
     devices = [ids.Device.parse(text) for text in arguments.provider + arguments.device]
     if not devices:
         raise UserError("no device", hint="Name one with --provider P or --device NAME=DRIVER.")
+    arguments.userland = userlands.resolve(arguments.userland)
     ids.check_userland(arguments.userland)
     ids.check_kernel(arguments.kernel)
     for overlay in arguments.overlay:
@@ -84,7 +85,7 @@ def _wait(process):
 
 def run(cell, words, trace="", relax=(), keep=None):
     """Runs the program; returns its exit status as a shell would give it."""
-    folder = build.ensure()
+    folder = build.ensure(targets=build.RUNTIME)
     userland = userlands.get(cell.userland)
     with worlds.run_folder() as scratch, worlds.Compiler(folder) as compiler:
         home = scratch if keep is None else keep

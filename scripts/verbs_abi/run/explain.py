@@ -80,7 +80,7 @@ def _lines(row, sources, whys):
 
 def handle(arguments):
     cell = ids.parse(arguments.cell)
-    folder = build.ensure()
+    folder = build.ensure(targets=build.RUNTIME)
     with worlds.Compiler(folder) as compiler:
         row = pool.run_cell(pool.Setup(folder, compiler, {}), cell)
     if arguments.json:

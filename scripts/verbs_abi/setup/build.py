@@ -18,6 +18,10 @@ STEP = re.compile(r"\[(\d+)/(\d+)\] (.*)")
 LOCK_SECONDS = 3600
 
 
+# What cells need, and no test.
+RUNTIME = ("verbs_abi_shim", "vabi-world")
+
+
 class BuildError(UserError):
     """The build failed; what the compiler said was printed already."""
 

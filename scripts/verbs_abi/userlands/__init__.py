@@ -6,7 +6,7 @@
 """
 
 from verbs_abi import errors, matrix
-from verbs_abi.userlands import built, definition, elf, fetch, store, userland
+from verbs_abi.userlands import built, definition, elf, fetch, local, store, userland
 
 DEFAULT = "deb-44.0"
 
@@ -34,7 +34,15 @@ def get(name=DEFAULT, *, deep=False, again=False):
     """
     if built.is_name(name):
         return built.get(name)
+    entry = matrix.get("userlands", name)
+    if entry.data["kind"] != "debian":
+        return local.get(local.from_entry(entry))
     return userland.from_store(fetch.ensure(definition.load(name), deep=deep, again=again))
+
+
+def resolve(text):
+    """The name of a userland: `text` itself, or that of the place that it names (local.SPEC), registered now."""
+    return local.register(text) if local.is_spec(text) else text
 
 
 def states():

@@ -8,9 +8,6 @@ import json
 from verbs_abi import matrix
 from verbs_abi.errors import UserError
 
-# Where a userland may come from. Only the first kind can be used in this version.
-KINDS = ("debian", "prefix", "packages", "source")
-
 # Changes when the same packages are to be unpacked in another way.
 LAYOUT = 1
 
@@ -78,10 +75,8 @@ def from_entry(entry):
     kind = data["kind"]
     if kind != "debian":
         raise UserError(
-            f"userland '{entry.name}' is of the kind '{kind}', which this version cannot "
-            "use yet",
+            f"userland '{entry.name}' is of the kind '{kind}': it has no packages to fetch",
             details=[f"in {entry.path}"],
-            hint="Only userlands of the kind 'debian' can be used.",
         )
     packages = tuple(
         Package(

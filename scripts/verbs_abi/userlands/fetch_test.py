@@ -350,7 +350,7 @@ def test_an_unknown_userland_ends_with_the_nearest_names(world):
     assert str(caught.value) == "unknown userland 'deb-tset'\nNearest: deb-test"
 
 
-def test_kinds_that_come_later_are_refused_by_name(world):
+def test_a_prefix_without_its_path_is_refused_by_name(world):
     path = world.matrix / "userlands" / "my-tree.json"
     path.write_text(
         json.dumps(
@@ -363,9 +363,7 @@ def test_kinds_that_come_later_are_refused_by_name(world):
             }
         )
     )
-    with pytest.raises(
-        UserError, match="userland 'my-tree' is of the kind 'prefix', which this version cannot use"
-    ):
+    with pytest.raises(UserError, match="my-tree.json: /path: is missing"):
         userlands.get("my-tree")
 
 

@@ -4,7 +4,7 @@
 import sys
 
 from verbs_abi import errors, matrix
-from verbs_abi.userlands import definition, fetch, store
+from verbs_abi.userlands import definition, fetch, local, store
 
 COLUMNS = ("name", "state", "suite", "version", "libc", "plugins", "remark")
 
@@ -12,12 +12,9 @@ COLUMNS = ("name", "state", "suite", "version", "libc", "plugins", "remark")
 def _row(entry, arguments):
     kind = entry.data.get("kind")
     if kind != "debian":
-        return {
-            "name": entry.name,
-            "kind": kind,
-            "state": "not usable",
-            "remark": f"the kind '{kind}' comes with a later version",
-        }
+        here = local.from_entry(entry)
+        state, remark = local.state(here)
+        return {"name": entry.name, "kind": kind, "state": state, "title": here.title, "remark": remark or here.title}
     wanted = definition.from_entry(entry)
     remark = None
     if arguments.fetch:

@@ -46,17 +46,19 @@ def files(maps_text):
     return list(found)
 
 
-def check(maps_text, root, libc_root=None):
+def check(maps_text, root, libc_root=None, netlink=True):
     """Sorts the mapped RDMA libraries, and the C library, into the userland's own and strays.
 
     libc_root: the sub-root of the userland's own C library; None when it runs on the machine's, and
-    then a C library from below `root` is a stray.
+    then a C library from below `root` is a stray. netlink: the userland has a libnl of its own.
     """
     own, strays = [], []
     root = os.path.realpath(root)
     libc_root = libc_root and os.path.realpath(libc_root)
     for path in files(maps_text):
         name = os.path.basename(path)
+        if not netlink and name.startswith("libnl-"):
+            continue
         if RDMA.fullmatch(name):
             (own if _below(path, root) else strays).append(path)
         elif LIBC.fullmatch(name):

@@ -48,6 +48,8 @@ class Userland:
     headers_digest: str = ""
     # What programs see in place of providers_dir; None: providers_dir itself.
     providers_view: pathlib.Path | None = None
+    # {folder that libibverbs was built to look into: where it is}; None: as Debian's packages are built.
+    built_paths: dict | None = None
 
     @property
     def python_path(self):
@@ -57,6 +59,11 @@ class Userland:
 
     def redirects(self):
         """{path that rdma-core was built with: the same below the root}."""
+        if self.built_paths is not None:
+            here = dict(self.built_paths)
+            if self.providers_view:
+                here[str(self.providers_dir)] = self.providers_view
+            return here
         here = {"/etc/libibverbs.d": self.config_dir}
         library_dir = self.providers_dir.relative_to(self.root)
         here[f"/{library_dir}"] = self.providers_view or self.providers_dir
@@ -73,7 +80,7 @@ class Userland:
             if not os.access(path, os.X_OK):
                 raise UserError(f"{name} may not be executed", hint=f"For example: chmod +x {name}")
             return path
-        for folder in ("usr/bin", "usr/sbin"):
+        for folder in ("usr/bin", "usr/sbin", "bin", "sbin"):
             path = self.root / folder / name
             if path.is_file():
                 return str(path)
@@ -132,7 +139,12 @@ class Userland:
 
     def mapped_ok(self, maps_text):
         """Are all RDMA libraries in a /proc/PID/maps this userland's own? A mapped.Mapped."""
-        return mapped.check(maps_text, self.root, self.libc_root)
+        return mapped.check(maps_text, self.root, self.libc_root, netlink=self._has_netlink())
+
+    def _has_netlink(self):
+        """Does it bring libnl along? A prefix and a build use this machine's."""
+        return any(path.name.startswith("libnl-3.so") for folder in self.library_dirs if folder.is_dir()
+                   for path in folder.iterdir())
 
     def _resolve(self, argv):
         """The program that the kernel would start for argv, and its arguments."""

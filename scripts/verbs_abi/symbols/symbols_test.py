@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Symbols of the four real releases: the stored facts, dlvsym by each version, and Debian's minimum versions."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from verbs_abi import errors, userlands
+from verbs_abi.symbols import compare, minimums, read
+
+RELEASES = ("deb-33.2", "deb-44.0", "deb-56.1", "deb-65.0")
+
+# Asks the dynamic linker for each symbol by each version node, for its own node's name under every other node of the
+# library, and for a version that no library has.
+DLVSYM = """
+import ctypes, json, sys
+find = ctypes.CDLL(None).dlvsym
+find.restype = ctypes.c_void_p
+find.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
+asked = wrong = 0
+for library, row in json.load(open(sys.argv[1])).items():
+    handle = ctypes.CDLL(library)._handle
+    for name, versions in row["symbols"].items():
+        has = {version.rstrip("@") for version in versions}
+        for node in [*row["nodes"], "NONE_9.9"]:
+            asked += 1
+            if (find(handle, name.encode(), node.encode()) is not None) != (node in has):
+                wrong += 1
+                print("wrong:", library, name, node)
+print("asked", asked, "wrong", wrong)
+"""
+
+
+@pytest.fixture(name="release", params=RELEASES, scope="module")
+def _release(request):
+    return userlands.get(request.param)
+
+
+def test_the_stored_facts_are_the_librarys(release):
+    if release.substituted:
+        pytest.skip("not at the pinned version")
+    assert read.of_userland(release) == read.stored(release.name)
+
+
+def test_dlvsym_finds_each_symbol_by_its_versions_alone(release, tmp_path):
+    path = tmp_path / "facts.json"
+    path.write_text(json.dumps(read.of_userland(release)["libraries"]))
+    argv, env = release.command(["/usr/bin/python3", "-c", DLVSYM, str(path)], None, dict(os.environ))
+    told = subprocess.run(argv, env=env, text=True, capture_output=True, timeout=60, check=False)
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.endswith(" wrong 0\n"), told.stdout[-2000:]
+    assert int(told.stdout.split()[-3]) > 2000
+
+
+def test_dlvsym_can_be_wrong(tmp_path):
+    release = userlands.get("deb-44.0")
+    path = tmp_path / "facts.json"
+    path.write_text(json.dumps({"libibverbs.so.1": {"nodes": ["IBVERBS_1.0"], "symbols": {"ibv_open_device": ["IBVERBS_1.5@"]}}}))
+    argv, env = release.command(["/usr/bin/python3", "-c", DLVSYM, str(path)], None, dict(os.environ))
+    told = subprocess.run(argv, env=env, text=True, capture_output=True, timeout=60, check=True).stdout
+    assert told.splitlines()[-1] == "asked 2 wrong 1"
+
+
+# libibverbs/libibverbs.map.in: the nodes of 44.0; ibv_open_device is in compat-1_0.c and device.c.
+def test_what_44_exports():
+    facts = read.stored("deb-44.0")
+    library = facts["libraries"]["libibverbs.so.1"]
+    assert library["nodes"] == sorted(
+        [f"IBVERBS_1.{n}" for n in (0, 1, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14)] + ["IBVERBS_PRIVATE_34"])
+    assert library["symbols"]["ibv_open_device"] == ["IBVERBS_1.0", "IBVERBS_1.1@"]
+    assert library["symbols"]["ibv_reg_dmabuf_mr"] == ["IBVERBS_1.12@"]
+
+
+def test_what_changed_from_33_to_65():
+    found = compare.compare(read.stored("deb-33.2"), read.stored("deb-65.0"))
+    assert [str(one) for one in found if one.severity != "news"] == [
+        "provider-removed: i40iw",
+        "private-abi: libibverbs.so.1: private ABI IBVERBS_PRIVATE_33 → IBVERBS_PRIVATE_65"]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_debians_minimum_versions_cover_what_is_exported(release):
+    found = minimums.of_userland(release)
+    if not found:
+        pytest.skip("the packages are not in the cache")
+    version = release.removeprefix("deb-")
+    assert set(found) >= {"libibverbs.so.1", "librdmacm.so.1", "libmlx5.so.1", "libibumad.so.3"}
+    assert list(minimums.problems(read.stored(release), found, version)) == []
+
+
+# debian/libibumad3.symbols and libibmad5.symbols of 56.1 give the soname's version as the minimum, which is lower than
+# any release's: a program that uses these symbols may be installed beside 33.2 or 44.0, where it does not start.
+TOO_LOW = {"libibumad.so.3": {"IBUMAD_1.3", "umad_open_smi_port"},
+           "libibmad.so.5": {"mad_dump_linkspeedext2", "mad_dump_linkspeedexten2", "mad_dump_linkspeedextsup2", "IBMAD_1.4"}}
+
+
+@pytest.mark.parametrize("newer", RELEASES[1:])
+@pytest.mark.parametrize("older", RELEASES[:-1])
+def test_a_program_is_not_installed_beside_a_release_that_lacks_its_symbols(older, newer):
+    found = minimums.of_userland(newer)
+    if not found or older >= newer:
+        pytest.skip("nothing to compare")
+    told = list(minimums.too_low(read.stored(older), older.removeprefix("deb-"), found))
+    unknown = [text for text in told if not any(
+        text.startswith(library) and any(f" {name}@" in text for name in names) for library, names in TOO_LOW.items())]
+    assert unknown == []
+
+
+def test_a_missing_minimum_is_told():
+    facts = {"libraries": {"libx.so.1": {"nodes": ["V_1"], "symbols": {"f": ["V_1@"], "g": ["V_1@"]}}}}
+    rows = minimums.parse("libx.so.1 libx1 #MINVER#\n* Build-Depends-Package: x\n V_1@V_1 1\n f@V_1 9\n h@V_1 1-2\n")
+    assert list(minimums.problems(facts, rows, "5.0")) == [
+        "libx.so.1: g@V_1 has no minimum version", "libx.so.1: h@V_1 has a minimum version, but is not exported",
+        "libx.so.1: f@V_1 asks for 9, which is newer than the release itself"]
+    assert list(minimums.too_low({"libraries": {"libx.so.1": {"nodes": [], "symbols": {}}}}, "4.0", rows)) == [
+        "libx.so.1: V_1@V_1 asks for 1, but 4.0 has not got it", "libx.so.1: h@V_1 asks for 1-2, but 4.0 has not got it"]
+
+
+def test_what_is_no_library_is_said(tmp_path):
+    (tmp_path / "libibverbs.so.1").write_text("text")
+    with pytest.raises(errors.UserError, match="the symbols of .*libibverbs.so.1 cannot be read"):
+        read.of_library(tmp_path / "libibverbs.so.1")

@@ -5,7 +5,7 @@
       {"userlands": ["deb-44.0"], "kernels": "*", "providers": ["mlx5", "rxe"],
        "overlays": [[], ["no-ioctl"]], "scenarios": ["journey"]}]}
 
-"*" is everything on that axis; a list may hold patterns ("debian-*"). Cells that several groups name count once.
+"absent": "once" keeps one absent cell of a userland, kernel and driver. "*" is everything on that axis; a list may hold patterns ("debian-*"). Cells that several groups name count once.
 """
 
 import dataclasses
@@ -83,6 +83,21 @@ def load(name):
         except UserError as error:
             raise matrix.MatrixError(entry.path, f"/groups/{index}", error.what, error.hint or "") from error
     return list(found.values())
+
+
+def absent_once(name, rows):
+    """The rows without further absent ones of a userland, kernel and driver, where the plan wants that ("absent": "once")."""
+    if name is None or matrix.get("plans", name).data.get("absent") != "once":
+        return rows
+    seen, kept = set(), []
+    for row in rows:
+        if row["outcome"] == "absent":
+            key = (row["userland"], row["kernel"], row["provider"].partition(",")[0])
+            if key in seen:
+                continue
+            seen.add(key)
+        kept.append(row)
+    return kept
 
 
 def select(cells, userlands=(), kernels=(), providers=(), overlays=(), scenarios=()):

@@ -24,8 +24,11 @@ class Setup:
     compiler: worlds.Compiler
     userlands: dict
     keep_traces: object = None  # a folder, or None
+    lacking: dict = dataclasses.field(default_factory=dict)  # userlands that cannot be had, and why
 
     def userland(self, name):
+        if name in self.lacking:
+            raise self.lacking[name]
         if name not in self.userlands:
             self.userlands[name] = userlands.get(name)
         return self.userlands[name]

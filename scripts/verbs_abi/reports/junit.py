@@ -118,6 +118,17 @@ def render(results):
             suites[name] = ElementTree.SubElement(root, "testsuite", name=name)
         spent_ms[name] = spent_ms.get(name, 0) + (cell.get("duration_ms") or 0)
         _add_cell(suites[name], cell)
+    gate = results.get("gate")
+    if gate:
+        suites["gate"] = ElementTree.SubElement(root, "testsuite", name="gate")
+        spent_ms["gate"] = 0
+        case = _case(suites["gate"], f"{gate['new']} in place of {gate['old']}", "gate", 0)
+        if gate["result"] == "fail":
+            reasons = gate.get("reasons", [])
+            worse = [f"{one['id']}: {one['was']} to {one['is']}" for one in gate.get("worse", [])]
+            _add(case, "failure", "; ".join(reasons[:3]) or "no", "gate", "\n".join([*reasons, *worse]))
+        elif gate["result"] == "not_run":
+            _add(case, "skipped", "; ".join(gate.get("reasons", [])[:1]) or "not run", None, "")
     for suite in [*suites.values(), root]:
         suite.set("tests", str(sum(1 for _ in suite.iter("testcase"))))
         suite.set("failures", str(sum(1 for _ in suite.iter("failure"))))

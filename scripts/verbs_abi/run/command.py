@@ -147,14 +147,22 @@ def _utc(when):
 
 
 def _userlands(cells, show):
-    ready = {}
+    """({name: Userland}, {name: UserError}): cells of a userland that cannot be had are "not run"."""
+    ready, lacking = {}, {}
     for name in dict.fromkeys(cell.userland for cell in cells):
         show.update(f"userland {name}")
-        ready[name] = userlands.get(name)
+        try:
+            ready[name] = userlands.get(name)
+        except UserError as error:
+            lacking[name] = error
+            show.note(f"not run: {error}")
+            continue
         for program in programs.PROGRAMS:
             if any(cell.userland == name and pool.program_of(cell.scenario) == program for cell in cells):
                 programs.build(program, ready[name], show)
-    return ready
+    if not ready and lacking:
+        raise next(iter(lacking.values()))
+    return ready, lacking
 
 
 def _builds(plan, arguments):
@@ -194,24 +202,30 @@ def _signals():
 
 
 def handle(arguments):
+    return interruptible(_handle, arguments)
+
+
+def interruptible(body, arguments):
+    """body(arguments, signals that came), its exit status; a signal before the first cell ends it with a word."""
     for axis in ("expectations", "kernels", "overlays", "providers"):
         matrix.load(axis)  # a broken file ends the run before its first cell
     with _signals() as came:
         try:
-            return _handle(arguments, came)
+            return body(arguments, came)
         except _Ended:
             print("verbs-abi: interrupted", file=sys.stderr)
             return 128 + came[0]
 
 
-def _handle(arguments, came):
+def execute(arguments, plan, cells, gate=lambda rows: None, builds=()):
+    """Runs the cells and writes the reports; returns (results, whether all were run).
+
+    gate: from all rows to the gate object of results.json. builds: rows of what was built before.
+    """
     from verbs_abi import reports
-    from verbs_abi.reports import model, terminal
+    from verbs_abi.reports import model
 
     started = time.time()
-    plan, cells = choose(arguments)
-    builds, more = _builds(plan, arguments)
-    cells = list({cell.id: cell for cell in [*cells, *more]}.values())
     planned = len(cells)
     if arguments.shard:
         cells = _shard(arguments.shard, cells)
@@ -226,14 +240,14 @@ def _handle(arguments, came):
     folder = build.ensure(targets=build.RUNTIME)
     with locks.exclusive(out / ".lock", f"writing to {out}", seconds=5):
         with progress.Progress("run") as show, worlds.Compiler(folder) as compiler:
-            ready = _userlands(cells, show)
+            ready, lacking = _userlands(cells, show)
             found = provenance.of(cells, ready, folder)
             journal = Journal(out, arguments.resume, {key: found[key] for key in ("shim", "facts", "kernels")})
             traces = None
             if arguments.keep_traces:
                 traces = out / "traces"
                 traces.mkdir(exist_ok=True)
-            setup = pool.Setup(folder, compiler, ready, traces)
+            setup = pool.Setup(folder, compiler, ready, traces, lacking)
             todo = [cell for cell in cells if cell.id not in journal.rows]
             begin = time.monotonic()
             complete = True
@@ -252,14 +266,27 @@ def _handle(arguments, came):
             journal.close()
         order = {cell.id: index for index, cell in enumerate(cells)}
         rows = sorted((row for row in journal.rows.values() if row["id"] in order), key=lambda row: order[row["id"]])
+        rows = plans.absent_once(plan, rows)
         results = {
             "schema_version": 1, "stack": "rdma-core", "provenance": found, "axes": _axes(cells), "cells": rows,
             "run": {"plan": plan, "command": shlex.join(["./verbs-abi", *sys.argv[1:]]), "started": _utc(started),
                     "finished": _utc(time.time()), "jobs": arguments.jobs, "complete": complete, "planned": planned,
                     **({"shards": [arguments.shard]} if arguments.shard else {})},
-            "summary": model.summarise(rows, round(time.monotonic() - begin, 2)), "oracle": _oracle(), "gate": None, "builds": builds}
+            "summary": model.summarise(rows, round(time.monotonic() - begin, 2)), "oracle": _oracle(),
+            "gate": gate(rows) if complete else None, "builds": list(builds)}
         reports.write_all(results, out)
-    terminal.table(results, report=str(out / "index.html"))
+    return results, complete
+
+
+def _handle(arguments, came):
+    from verbs_abi.reports import terminal
+
+    plan, cells = choose(arguments)
+    builds, more = _builds(plan, arguments)
+    cells = list({cell.id: cell for cell in [*cells, *more]}.values())
+    results, complete = execute(arguments, plan, cells, builds=builds)
+    rows, planned = results["cells"], results["run"]["planned"]
+    terminal.table(results, report=str(pathlib.Path(arguments.out) / "index.html"))
     if not complete:
         print(f"interrupted after {len(rows)} of {planned} cells; go on with --resume", file=sys.stderr)
         return 128 + came[0]

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""From the cells and symbols of two userlands to one answer."""
+
+from verbs_abi.symbols import compare as symbols
+
+# From best to worst. Absent cells are the same for both: no userland changes which driver a kernel has.
+RANK = {"full": 0, "degraded": 1, "refused": 2, "unmodelled": 3, "broken": 4}
+
+
+def _key(row):
+    return row["kernel"], row["provider"], tuple(row["overlays"]), row.get("scenario")
+
+
+def _failed(row):
+    return {test["name"] for test in row.get("tests", ()) if test["result"] == "failed"}
+
+
+def pairs(rows, old, new):
+    """[(old row, new row)] of the same scenario."""
+    there = {_key(row): row for row in rows if row["userland"] == new}
+    return [(row, there[_key(row)]) for row in rows if row["userland"] == old and _key(row) in there]
+
+
+def _change(before, after):
+    """(-1 worse, 0 equal, 1 better, detail) of one scenario."""
+    was, now = RANK.get(before["outcome"]), RANK.get(after["outcome"])
+    if was is None or now is None:
+        return 0, None
+    if was != now:
+        return (1 if now < was else -1), after.get("message") or before.get("message")
+    # What only the newer library asks for, and an old kernel has not got, is no loss: the older one did without it.
+    lost = set(after.get("lost") or ()) - set(before.get("lost") or ())
+    lost = {name for name in lost if not name.startswith("method ")}
+    won = set(before.get("lost") or ()) - set(after.get("lost") or ())
+    won = {name for name in won if not name.startswith("method ")}
+    failed, mended = _failed(after) - _failed(before), _failed(before) - _failed(after)
+    if lost or failed:
+        return -1, ", ".join(sorted(f"lost: {name}" for name in lost) + sorted(f"fails: {name}" for name in failed))
+    if won or mended:
+        return 1, ", ".join(sorted(f"has: {name}" for name in won) + sorted(f"passes: {name}" for name in mended))
+    return 0, None
+
+
+def _row(before, after, detail):
+    return {"id": after["id"], "was": before["outcome"], "is": after["outcome"], "detail": (detail or "")[:300] or None}
+
+
+def cells(rows, old, new):
+    """(worse, better): rows as results.json holds them."""
+    worse, better = [], []
+    for before, after in pairs(rows, old, new):
+        change, detail = _change(before, after)
+        if change:
+            (worse if change < 0 else better).append(_row(before, after, detail))
+    return worse, better
+
+
+def _findings(differences):
+    return [{"what": f"{one.library}: {one.name}" if one.library else one.name, "class": one.kind,
+             "detail": " → ".join(filter(None, (one.old, one.new))) or one.meaning, "stops": one.severity == "breaks"}
+            for one in differences]
+
+
+def ranges(old, new):
+    """Findings about ABI ranges of providers: rows of matrix/negotiation of both, {} where nobody has read the source."""
+    for library in sorted({*old, *new}) if old and new else ():
+        if library not in new or library not in old:
+            continue  # told by the symbols' part
+        before, after = old[library], new[library]
+        text = f"{before['min']} to {before['max']} → {after['min']} to {after['max']}"
+        if (before["min"], before["max"]) != (after["min"], after["max"]):
+            narrower = after["min"] > before["min"] or after["max"] < before["max"]
+            yield {"what": library, "class": "range-narrowed" if narrower else "range-widened", "detail": text,
+                   "stops": narrower}
+        for kind in sorted(set(before["by"]) - set(after["by"])):
+            yield {"what": library, "class": "match-removed", "detail": f"no longer by {kind}", "stops": True}
+        for kind in sorted(set(after["by"]) - set(before["by"])):
+            yield {"what": library, "class": "match-added", "detail": f"also by {kind}", "stops": False}
+
+
+def answer(old, new, rows, facts, accepted, turning=()):
+    """The gate object of results.json.
+
+    old, new: names; rows: all cells of both; facts: (old, new) symbols; accepted: (old, new) ABI ranges.
+    """
+    worse, better = cells(rows, old, new)
+    differences = symbols.compare(*facts)
+    providers = [one for one in differences if one.kind.startswith("provider-")]
+    negotiation = _findings(providers) + list(ranges(*accepted))
+    exported = _findings([one for one in differences if one not in providers])
+    reasons = []
+    for rows_of, what in ((exported, "symbols"), (negotiation, "negotiation")):
+        stops = [row for row in rows_of if row["stops"]]
+        reasons += [f"{what}: {row['what']} {row['class']}" for row in stops[:20]]
+        if len(stops) > 20:
+            reasons.append(f"{what}: and {len(stops) - 20} more")
+    if worse:
+        reasons.append(f"{len(worse)} cells got worse")
+    left = [row for row in rows if row["userland"] in (old, new) and row["verdict"] == "not_run"]
+    if left:
+        reasons.append(f"{len(left)} cells could not be run: {left[0].get('message') or ''}".rstrip(": ").splitlines()[0])
+    result = "not_run" if left and not worse else "fail" if reasons else "pass"
+    return {"old": old, "new": new, "result": result, "reasons": reasons, "worse": worse, "better": better,
+            "symbols": exported, "negotiation": negotiation, "x_turning": list(turning)}

@@ -4,6 +4,10 @@
 #include <algorithm>
 #include <functional>
 
+#include "harness/facts/json.h"
+#include "harness/facts/sha256.h"
+#include "harness/facts/text.h"
+
 namespace vabi::facts {
 namespace {
 
@@ -93,16 +97,18 @@ void CompareOne(const Header& header, const Struct& facts, const BinaryStruct& b
   }
 }
 
+// BTF tells no sign of 32-bit values.
+bool SameNumber(int64_t a, int64_t b) {
+  return a == b || (a <= UINT32_MAX && static_cast<uint32_t>(a) == static_cast<uint32_t>(b));
+}
+
 void CompareEnumerators(const Snapshot& facts, const BinaryTypes& binary, LayoutReport& report) {
   facts.ForEachEnum([&](const Header& header, const Enum& e) {
     for (const auto& [name, value] : e.values) {
       auto found = binary.enumerators.find(name);
       if (found == binary.enumerators.end()) continue;
-      // BTF tells no sign of 32-bit values; a maximum that follows its enum is never sent.
-      bool same = found->second == value ||
-                  (value <= UINT32_MAX &&
-                   static_cast<uint32_t>(found->second) == static_cast<uint32_t>(value));
-      if (same || name.find("MAX") != std::string::npos) continue;
+      // A maximum that follows its enum is never sent.
+      if (SameNumber(value, found->second) || name.find("MAX") != std::string::npos) continue;
       Change change;
       change.change_class = ChangeClass::kRenumbered;
       change.dangerous = true;
@@ -145,6 +151,50 @@ LayoutReport CompareLayouts(const Snapshot& facts, const BinaryTypes& binary) {
   });
   CompareEnumerators(facts, binary, report);
   return report;
+}
+
+Result<Snapshot> TakeLayouts(const Snapshot& base, const BinaryTypes& binary, std::string name,
+                             Source source) {
+  std::string replaced;
+  std::vector<Header> headers = base.headers();
+  for (Header& header : headers) {
+    for (Decl& decl : header.decls) {
+      if (auto* record = std::get_if<Struct>(&decl)) {
+        auto found = binary.structs.find(record->name);
+        bool equal = true;
+        LayoutReport ignored;
+        if (found == binary.structs.end()) continue;
+        CompareOne(header, *record, found->second.front(), ignored, equal);
+        if (equal) continue;
+        std::set<std::string> in_place, plain;
+        SortPaths(*record, "", in_place, plain);
+        uint32_t align = record->align;
+        *record = Shaped(found->second.front().layout, "", in_place, plain);
+        record->align = align;
+        AddItem(replaced, record->name, " ");
+      } else if (auto* e = std::get_if<Enum>(&decl)) {
+        for (auto& [constant, value] : e->values) {
+          auto found = binary.enumerators.find(constant);
+          if (found == binary.enumerators.end() || SameNumber(value, found->second)) continue;
+          value = found->second;
+          AddItem(replaced, constant, " ");
+        }
+      }
+    }
+    header.digest = ShortDigest(WriteHeader(header));
+  }
+  source.emplace_back("base", base.name());
+  if (replaced.empty())
+    return Snapshot::FromHeaders(std::move(name), std::move(source), std::move(headers));
+  source.emplace_back("replaced", replaced);
+  for (Header& header : headers) {
+    for (Decl& decl : header.decls) {
+      if (auto* record = std::get_if<Struct>(&decl)) record->i386 = nullptr;
+    }
+    header.digest = ShortDigest(WriteHeader(header));
+  }
+  return Snapshot::FromHeaders(std::move(name), std::move(source), std::move(headers),
+                               {Arch::kX86_64});
 }
 
 std::set<std::string> StructNames(const Snapshot& snapshot) {

@@ -61,6 +61,13 @@ struct LayoutReport {
 // member; spelling of types is not compared. Enumerators too, when the binary has any.
 LayoutReport CompareLayouts(const Snapshot& facts, const BinaryTypes& binary);
 
+// The facts as the binary has them: each struct that it lays out otherwise, and each enumerator
+// that it numbers otherwise, takes the binary's side; all that it does not hold stays as `base`
+// says. What is replaced holds for x86_64 only, and so does the whole snapshot then. `source` gets
+// "base" and "replaced".
+Result<Snapshot> TakeLayouts(const Snapshot& base, const BinaryTypes& binary, std::string name,
+                             Source source);
+
 // Names of all structs and unions of the snapshot.
 std::set<std::string> StructNames(const Snapshot& snapshot);
 

@@ -105,6 +105,26 @@ TEST_F(Modules, AreReadAgainstTheKernelThatTheyWereSplitFrom) {
   EXPECT_EQ(report.differences[0].file, "own");
 }
 
+TEST_F(Modules, GiveASnapshotOfTheirOwn) {
+  Write("k/vmlinux", Bytes(base_));
+  Write("k/own", Bytes(module_));
+  auto found = Read();
+  ASSERT_TRUE(found) << found.error();
+  // Headers that say otherwise: the kernel's own word counts, and what it does not hold stays.
+  auto taken = TakeLayouts(Facts(0), found->types, "mine", {{"kind", "btf"}});
+  ASSERT_TRUE(taken) << taken.error();
+  EXPECT_EQ(taken->FindField("own_req", "second")->offset, 4u);
+  EXPECT_EQ(taken->FindStruct("other")->size, 4u);
+  EXPECT_EQ(taken->SourceOf("base"), "own");
+  EXPECT_EQ(taken->SourceOf("replaced"), "own_req");
+  EXPECT_THAT(taken->archs(), ElementsAre(Arch::kX86_64));
+  EXPECT_THAT(CompareLayouts(*taken, found->types).differences, IsEmpty());
+  // Headers that agree stay whole.
+  taken = TakeLayouts(Facts(4), found->types, "mine", {{"kind", "btf"}});
+  EXPECT_EQ(taken->SourceOf("replaced"), "");
+  EXPECT_THAT(taken->archs(), ElementsAre(Arch::kX86_64, Arch::kI386));
+}
+
 TEST_F(Modules, AreReadCompressedAndWithTheirDistilledBase) {
   std::string path = "k/lib/modules/7.3/kernel/drivers/infiniband/core/own.ko";
   WriteModule(path, {{".BTF", Bytes(module_)}, {".BTF.base", Bytes(base_)}});

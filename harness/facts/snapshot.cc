@@ -183,10 +183,11 @@ void Snapshot::ForEachMacro(const std::function<void(const Header&, const Macro&
   }
 }
 
-Result<Snapshot> Snapshot::FromHeaders(std::string name, Source source,
-                                       std::vector<Header> headers) {
+Result<Snapshot> Snapshot::FromHeaders(std::string name, Source source, std::vector<Header> headers,
+                                       std::vector<Arch> archs) {
   Snapshot snapshot;
   snapshot.name_ = std::move(name);
+  snapshot.archs_ = std::move(archs);
   snapshot.source_ = std::move(source);
   snapshot.headers_ = std::make_shared<const std::vector<Header>>(std::move(headers));
   if (auto error = snapshot.Index()) return *error;

@@ -41,7 +41,8 @@ class Snapshot {
 
   // A snapshot made of headers at hand. Fails when two headers define a struct of the same name
   // differently.
-  static Result<Snapshot> FromHeaders(std::string name, Source source, std::vector<Header> headers);
+  static Result<Snapshot> FromHeaders(std::string name, Source source, std::vector<Header> headers,
+                                      std::vector<Arch> archs = {Arch::kX86_64, Arch::kI386});
 
   const std::string& name() const { return name_; }
   const std::string& stack() const { return stack_; }

@@ -44,6 +44,8 @@ constexpr char kHelp[] =
   headers SNAPSHOT DIR                     C headers from facts
   modules SOURCE [--against SNAPSHOT] [--base VMLINUX] [--json]
                                            what a kernel was compiled with, from its modules' BTF
+  modules SOURCE --name NAME -o DIR [--against SNAPSHOT]
+                                           a snapshot of it: the headers' facts, with its layouts
   layout LIBRARY … --against SNAPSHOT … [--json]
                                            libraries' structs, from DWARF, against a kernel's
   show SNAPSHOT [NAME …] [--i386]          a snapshot, or structs, members, enums, constants of it
@@ -273,6 +275,16 @@ int RunModules(const Arguments& arguments) {
   if (report.equal.empty() && report.differences.empty()) {
     return Complain(arguments.rest[0] + ": its BTF holds none of the structs of " + facts->name() +
                     "; expected the modules of a kernel with RDMA drivers");
+  }
+  if (!arguments.output.empty()) {
+    if (arguments.name.empty()) return Complain("modules: -o needs a --name for the snapshot");
+    Source source = {{"kind", "btf"}, {"release", modules->release}};
+    Result<Snapshot> taken = TakeLayouts(*facts, modules->types, arguments.name, source);
+    if (!taken) return Complain(taken.error());
+    Result<fs::path> file = SaveSnapshot(*taken, arguments.output);
+    if (!file) return Complain(file.error());
+    Print(file->string() + "\n");
+    return kFine;
   }
   auto render = arguments.json ? RenderModulesJson : RenderModulesText;
   Print(render(*modules, *facts, report, chosen));

@@ -209,5 +209,17 @@ def quick_plan(bench):
     yield row("plan.quick.unexpected", summary["unexpected"], "cells", None, "0", summary["unexpected"] == 0)
 
 
+def facts(bench):
+    """Extraction and differences of ABI facts."""
+    from verbs_abi.facts import measures
+    return measures.facts(bench, row)
+
+
+def facts_build(bench):
+    """A source built with other headers."""
+    from verbs_abi.facts import measures
+    return measures.build(bench, row)
+
+
 MEASURES = {"interpose": interpose, "cell.devinfo": devinfo, "verbs": verbs, "world.load": world_load,
-            "plan.quick": quick_plan}
+            "plan.quick": quick_plan, "facts": facts, "facts.build": facts_build}

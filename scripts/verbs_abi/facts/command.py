@@ -122,12 +122,16 @@ def _modules(actions):
     parser.add_argument(
         "--base", metavar="VMLINUX", help="the kernel that the modules refer to, if not in SOURCE"
     )
+    parser.add_argument("--name", help="what to call a snapshot that is made of it")
+    parser.add_argument("-o", dest="output", metavar="DIR", help="where to write that snapshot")
     parser.add_argument("--json", action="store_true", help="for programs")
 
     def words(arguments):
         against = ["--against", arguments.against] if arguments.against else []
         base = ["--base", arguments.base] if arguments.base else []
-        return ["modules", *against, *base, *_json(arguments), arguments.source]
+        named = ["--name", arguments.name] if arguments.name else []
+        output = ["-o", arguments.output] if arguments.output else []
+        return ["modules", *against, *base, *named, *output, *_json(arguments), arguments.source]
 
     parser.set_defaults(handler=_run(words))
 

@@ -48,6 +48,7 @@ def call(*words):
         ("headers a out", "headers a out"),
         ("modules /lib/modules", "modules /lib/modules"),
         ("modules x --against a --base v --json", "modules --against a --base v --json x"),
+        ("modules x --name n -o d", "modules --name n -o d x"),
         ("layout l.so m.so --against a", "layout --against a l.so m.so"),
         ("layout l.so --against a --against b --json", "layout --against a --against b --json l.so"),
         ("show a x.y z --i386", "show --i386 a x.y z"),

@@ -28,12 +28,13 @@ def of_plan(name, progress, jobs=None):
         if bad:
             progress.note(f"{pair.source} + {pair.headers}: {bad} libraries unexpected")
 
-    rows = run.build_all(wanted, progress, jobs=jobs, done=done)
+    rows = run.build_all(wanted, progress, jobs=jobs, done=done, keep_going=True)
     cells = {}
     for group in groups:
-        for source, headers in plan.pairs([group]):
-            for cell in cells_of(pairs[(source, headers)], group.get("run")):
-                cells.setdefault(cell.id, cell)
+        for wanted_pair in plan.pairs([group]):
+            if wanted_pair in pairs:
+                for cell in cells_of(pairs[wanted_pair], group.get("run")):
+                    cells.setdefault(cell.id, cell)
     return rows, list(cells.values())
 
 

@@ -5,7 +5,7 @@ from verbs_abi import matrix
 from verbs_abi.errors import UserError
 from verbs_abi.facts import tool
 from verbs_abi.cells import ids
-from verbs_abi.facts.builds import cells, engine, layout, plan, sources
+from verbs_abi.facts.builds import cells, engine, layout, plan, run, sources
 
 DEBIANS = ["debian-5.10.223", "debian-6.1.192", "debian-6.12.117", "debian-7.2.13", "debian-7.3.4"]
 
@@ -85,3 +85,14 @@ def test_names_of_what_is_built_stand_in_cells():
     for wrong in ("src-44.1+headers=debian-6.12.117", "src-44.0+headers=debian-6.12"):
         with pytest.raises(UserError, match="44|6.12"):
             ids.parse(f"{wrong}/debian-6.12.117/mlx5")
+
+
+def test_a_source_that_cannot_be_had_is_not_run_and_stops_nothing(monkeypatch):
+    def gone(name, _progress):
+        raise UserError(f"source {name} cannot be fetched")
+    monkeypatch.setattr(run.sources, "get", gone)
+    notes = type("P", (), {"note": lambda *_: None})()
+    (row,) = run.build_all([("src-44.0", "debian-6.1.192")], notes, keep_going=True)
+    assert (row["result"], row["verdict"]) == ("not_run", "not_run") and "cannot be fetched" in row["cause"]
+    with pytest.raises(UserError, match="cannot be fetched"):
+        run.build_all([("src-44.0", "debian-6.1.192")], notes)

@@ -175,6 +175,16 @@ def test_what_was_built_is_not_built_again(built, monkeypatch):
         assert not engine.Builder(source).pair(tool.headers("moved")).fresh
 
 
+def test_renamed_fields_come_from_the_facts():
+    # rdma-core 56 against headers that renamed efa_ibv_alloc_ucontext_cmd.comp_mask.
+    source = sources.Source("src-56.1", "56.1", None, "d", "rdma-core-v56", ())
+    pair = engine.Pair("src-56.1", "debian-7.2.13", "d", None, (), 1.0, "rdmav34", True)
+    renames = rows._renames(source, pair)
+    assert rows.renamed_cause("missing field efa_alloc_ucontext.comp_mask", renames) == (
+        "renamed field efa_alloc_ucontext.comp_mask: these headers call it supported_caps")
+    assert rows.renamed_cause("missing field mlx5_x.comp_mask", renames) == "missing field mlx5_x.comp_mask"
+
+
 def test_a_field_with_another_name_is_told_as_renamed():
     assert rows.renamed_cause("missing field a.b", {"a.b": "c"}) == "renamed field a.b: these headers call it c"
     assert rows.renamed_cause("missing field a.b", {}) == "missing field a.b"

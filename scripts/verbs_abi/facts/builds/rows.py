@@ -6,7 +6,7 @@ import shlex
 
 from verbs_abi import matrix, paths
 from verbs_abi.facts import tool
-from verbs_abi.facts.builds import layout
+from verbs_abi.facts.builds import causes, layout
 
 
 def rows_of(pair, source, kernels=None):
@@ -20,9 +20,11 @@ def rows_of(pair, source, kernels=None):
                "duration_ms": round(pair.seconds * 1000),
                "exec": "./verbs-abi " + shlex.join(["facts", "build", "--source", pair.source, "--headers", pair.headers])}
         if library.file is None:
-            if library.cause and library.cause.startswith("missing field") and renamed is None:
+            # Anew where there are words: the table of causes may know more than when it was built.
+            cause = (library.error and causes.cause_of(library.error)) or library.cause
+            if cause and cause.startswith("missing field") and renamed is None:
                 renamed = _renames(source, pair)
-            cause = renamed_cause(library.cause, renamed or {})
+            cause = renamed_cause(cause, renamed or {})
             rows.append({**row, "result": "failed", "error": library.error, "cause": cause,
                          "verdict": _verdict_of_failure(pair, source, cause)})
         elif library.name in drift:
@@ -35,9 +37,14 @@ def rows_of(pair, source, kernels=None):
 def renamed_cause(cause, renames):
     """"missing field s.m" → "renamed field s.m: these headers call it n", where the facts say so."""
     name = (cause or "").removeprefix("missing field ")
-    if name in renames:
-        return f"renamed field {name}: these headers call it {renames[name]}"
-    return cause
+    now = renames.get(name) or renames.get(_key(name))
+    return f"renamed field {name}: these headers call it {now}" if now else cause
+
+
+def _key(name):
+    """"efa_alloc_ucontext.comp_mask" → "efa.comp_mask": rdma-core wraps the kernel's structs in ones of its own, which gcc
+    names instead."""
+    return f"{name.partition('_')[0]}.{name.rpartition('.')[2]}"
 
 
 def _renames(source, pair):
@@ -50,8 +57,7 @@ def _renames(source, pair):
         if change["class"] in ("renamed", "other_meaning") and "." in change["subject"]:
             old = change["before"].split(" @")[0].split()[-1]
             found[change["subject"]] = old
-            # gcc names the struct that holds the member, facts the path from the outermost.
-            found[change["subject"].split(".")[-1]] = old
+            found[_key(change["subject"])] = old
     return found
 
 

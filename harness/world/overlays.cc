@@ -118,6 +118,66 @@ Result<bool> AddFault(const json& change, WorldImage* image) {
   return true;
 }
 
+// "2s", "500ms", "100cmds", with or without "after:".
+bool ReadMoment(std::string text, ScriptStep* step) {
+  if (text.rfind("after:", 0) == 0) text.erase(0, 6);
+  char* end = nullptr;
+  const unsigned long long number = std::strtoull(text.c_str(), &end, 10);
+  if (end == text.c_str()) return false;
+  const std::string unit = end;
+  if (unit == "cmds" && number > 0 && number <= UINT32_MAX) {
+    step->after_calls = static_cast<uint32_t>(number);
+  } else if (unit == "ms" && number < 1'000'000) {
+    step->after_ns = number * 1'000'000;
+  } else if (unit == "s" && number < 1'000) {
+    step->after_ns = number * 1'000'000'000;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// enum ib_event_type, as far as they are a port's
+struct EventRow {
+  const char* name;
+  uint32_t number;
+};
+constexpr EventRow kPortEvents[] = {{"PORT_ACTIVE", 9}, {"PORT_ERR", 10},  {"LID_CHANGE", 11},
+                                    {"PKEY_CHANGE", 12}, {"SM_CHANGE", 13}, {"CLIENT_REREGISTER", 17},
+                                    {"GID_CHANGE", 18}};
+
+Result<bool> AddStep(const json& change, WorldImage* image) {
+  ScriptStep step = {};
+  std::string when;
+  if (change.contains("unplug")) {
+    step.kind = ScriptStep::kUnplug;
+    when = change["unplug"].get<std::string>();
+  } else {
+    const std::string text = change["event"].get<std::string>();
+    const size_t at = text.find('@');
+    const std::string name = text.substr(0, at);
+    if (at != std::string::npos) when = text.substr(at + 1);
+    std::vector<std::string> names = {"DEVICE_FATAL"};
+    for (const EventRow& row : kPortEvents) {
+      names.push_back(row.name);
+      if (name == row.name) step.event = row.number;
+    }
+    if (step.event == 0 && name != "DEVICE_FATAL") {
+      return Error{"unknown event \"" + name + "\"" + Nearest(name, names)};
+    }
+    step.kind = step.event != 0 ? ScriptStep::kPortEvent : ScriptStep::kDeviceFatal;
+  }
+  if (!ReadMoment(when, &step)) {
+    return Error{"needs a moment, such as 2s, 500ms or 100cmds, not \"" + when + "\""};
+  }
+  for (uint32_t i = 0; i < image->device_count; ++i) {
+    if (image->script_count == std::size(image->script)) return Error{"too many events in one world"};
+    step.device = static_cast<int32_t>(i);
+    image->script[image->script_count++] = step;
+  }
+  return true;
+}
+
 Result<bool> AddEdit(const json& change, CompiledWorld* world) {
   SysfsEdit edit;
   edit.path = "/sys/" + change["sysfs"].get<std::string>();
@@ -174,6 +234,7 @@ Result<bool> ApplyChange(const json& change, const OverlaySpec& overlay, Compile
     return true;
   }
   const json filled = FillIn(change, overlay, nullptr);
+  if (filled.contains("event") || filled.contains("unplug")) return AddStep(filled, world->image.get());
   if (filled.contains("fault")) return AddFault(filled, world->image.get());
   if (filled.contains("sysfs")) return AddEdit(filled, world);
   if (filled.contains("userland")) {

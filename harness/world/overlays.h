@@ -17,6 +17,8 @@
 //   {"device": "abi_version" | "hidden_from_netlink", "value": 2}
 //   {"node": "present" | "mode" | "kind" | "major" | "minor" | "uid" | "gid", "value": 0}
 //   {"fault": "GET_CONTEXT", "errno": "EIO", "after": 0, "count": 1}
+//   {"event": "PORT_ERR@2s" | "DEVICE_FATAL@100cmds"}, {"unplug": "after:2s" | "100cmds"}: when it happens: a time after
+//     the device's first open, or a number of commands to it; for the devices as above, but the step is none's name
 //   {"view": "uid" | "gid" | "check_permissions" | "virtual_time", "value": 1000}
 //   {"userland": "plugin"}: the command changes the userland, not the kernel (scripts/verbs_abi/cells/plugins.py)
 //   {"port": "state" | "gid_count" | …, "value": 1}

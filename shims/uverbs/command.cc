@@ -67,6 +67,7 @@ int Command::Respond(const void* from, size_t size) {
 }
 
 int Command::Context(vabi::Context** context) {
+  if (device.gone()) return call.Refuse(RuleId::device_gone);
   *context = file.context();
   return *context != nullptr ? 0 : call.Refuse(RuleId::context_none);
 }
@@ -76,19 +77,24 @@ int Command::Look(ObjectType type, uint64_t handle, RuleId none, Object** object
   *object = file.FindAny(type, handle);
   if (*object == nullptr) return call.Refuse(none);
   if ((*object)->type != type) return call.Refuse(RuleId::handle_kind);
-  return 0;
+  // Once the device is gone only DESTROY goes on.
+  const bool destroys = none == RuleId::handle_destroy_none;
+  return device.gone() && !destroys ? call.Refuse(RuleId::device_gone) : 0;
 }
 
 int Command::DestroyHandle(ObjectType type, uint64_t handle, std::unique_ptr<Object>* dead) {
   Object* object = nullptr;
   if (const int error = Look(type, handle, RuleId::handle_destroy_none, &object)) return error;
-  if (const int error = DestroyObject(call, *object, RemoveReason::kDestroy)) return error;
+  if (!object->gone) {
+    if (const int error = DestroyObject(call, *object, RemoveReason::kDestroy)) return error;
+  }
   *dead = file.Remove(*object);
   return 0;
 }
 
 int Command::CheckNew(ObjectType type) {
   if (!ObjectServed(device, type)) return call.Refuse(RuleId::object_absent);
+  if (device.gone()) return call.Refuse(RuleId::device_gone);
   if (file.context() == nullptr) return call.Refuse(RuleId::context_none);
   return 0;
 }

@@ -7,6 +7,7 @@
 #include "shims/uverbs/command_table.h"
 #include "shims/uverbs/faults.h"
 #include "shims/uverbs/method_table.h"
+#include "shims/uverbs/script.h"
 
 namespace vabi {
 namespace {
@@ -48,6 +49,7 @@ bool InstallWorld(const World& world) {
   delete installed;
   installed = fresh.release();
   ResetFaults();
+  ResetScript();
   trace::Open(world.image().trace_path);
   return complete;
 }

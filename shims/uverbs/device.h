@@ -40,6 +40,26 @@ class Device {
 
   bool ValidPort(uint64_t port) const { return port >= 1 && port <= image().port_count; }
   const PortImage& port(uint32_t port) const { return image().ports[port - 1]; }
+  // Where the port is now: as the world says, until something happened to it.
+  uint8_t PortState(uint32_t port) const {
+    const uint8_t changed = port_state_[port - 1];
+    return changed != 0 ? changed : this->port(port).state;
+  }
+  uint8_t PortPhysState(uint32_t port) const {
+    const uint8_t changed = phys_state_[port - 1];
+    return changed != 0 ? changed : this->port(port).phys_state;
+  }
+  void SetPortState(uint32_t port, uint8_t state, uint8_t phys_state) {
+    port_state_[port - 1] = state;
+    phys_state_[port - 1] = phys_state;
+  }
+  // The device was removed (struct ib_uverbs_device.ib_dev is null). `letting_go`: its open files lost it, too.
+  void SetGone(bool letting_go) {
+    if (letting_go) gone_ = true;
+    node_gone_ = true;
+  }
+  bool gone() const { return gone_; }
+  bool node_gone() const { return node_gone_; }
   bool IsRoce() const { return image().link == LinkLayer::kEthernet && !IsIwarp(); }
   bool IsIwarp() const { return image().node_type == 4; }  // RDMA_NODE_RNIC
 
@@ -69,6 +89,8 @@ class Device {
   std::atomic<uint32_t> next_qpn_;
   std::atomic<uint32_t> next_number_{1};
   std::mutex shared_mutex_;
+  std::atomic<uint8_t> port_state_[2] = {}, phys_state_[2] = {};  // 0: unchanged
+  std::atomic<bool> gone_{false}, node_gone_{false};
 };
 
 // Makes this world the process' own: its devices, its trace. The image must stay. A second call replaces

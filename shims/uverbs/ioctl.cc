@@ -141,6 +141,9 @@ class Runner {
       return call_.Refuse(RuleId::ioctl_attributes_fault);
     }
     if (trace::Enabled()) Note(attributes, count);
+    // Methods of the driver's own end at once (uverbs_uapi.c:uverbs_disassociate_api_pre).
+    const bool own = call_.record.object >> 12 != 0 || call_.record.method >> 12 != 0;  // UVERBS_ID_NS_SHIFT
+    if (own && device_.gone()) return call_.Refuse(RuleId::device_gone);
     if (const int fault = FaultAt(call_.world, call_.record.name)) {
       call_.record.fault = "errno";
       return -fault;
@@ -159,7 +162,9 @@ class Runner {
     if (state_.method->has_udata) FillUdata();
     if (state_.method->destroys >= 0) {
       AttrValue& value = state_.values[static_cast<size_t>(state_.method->destroys)];
-      if (const int error = DestroyObject(call_, *value.object, RemoveReason::kDestroy)) return error;
+      if (!value.object->gone) {
+        if (const int error = DestroyObject(call_, *value.object, RemoveReason::kDestroy)) return error;
+      }
       state_.destroyed = file_.Remove(*value.object);
     }
     int result = state_.method->spec->handler(call_);
@@ -314,7 +319,8 @@ class Runner {
     const bool fits = spec.object == ObjectType::kAny ||
                       ((*object)->type == spec.object &&
                        (generic || (*object)->private_type == spec.private_type));
-    return fits ? 0 : call_.Refuse(RuleId::handle_kind);
+    if (!fits) return call_.Refuse(RuleId::handle_kind);
+    return device_.gone() && spec.access != Access::kDestroy ? call_.Refuse(RuleId::device_gone) : 0;
   }
 
   // lookup_get_fd_uobject
@@ -347,6 +353,7 @@ class Runner {
   int BeginNew(const AttrSpec& spec, const UserAttr&, AttrValue* value) {
     const bool generic = spec.object != ObjectType::kPrivate;
     if (generic && !ObjectServed(device_, spec.object)) return call_.Refuse(RuleId::object_absent);
+    if (device_.gone()) return call_.Refuse(RuleId::device_gone);
     if (file_.context() == nullptr) return call_.Refuse(RuleId::context_none);
     int64_t id;
     if (spec.kind == AttrKind::kFd) {

@@ -127,6 +127,7 @@ int InfoHandles(IoctlCall& call) {
 }
 
 int CheckContext(IoctlCall& call) {
+  if (call.file.device().gone()) return call.Refuse(RuleId::device_gone);
   return call.file.context() == nullptr ? call.Refuse(RuleId::context_none) : 0;
 }
 

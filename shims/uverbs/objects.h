@@ -45,6 +45,7 @@ struct Object {
   Device* device = nullptr;
   UverbsFile* file = nullptr;
   int users = 0;  // the kernel's usecnt: destroy answers EBUSY while > 0
+  bool gone = false;  // went with its device; only the handle is left, for DESTROY
   Object* newer = nullptr;  // all objects of the file in the order of their creation; UverbsFile's
   Object* older = nullptr;
   std::unique_ptr<DriverState> driver;

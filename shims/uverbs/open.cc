@@ -14,6 +14,7 @@
 #include "shims/trace/trace.h"
 #include "shims/uverbs/device.h"
 #include "shims/uverbs/faults.h"
+#include "shims/uverbs/script.h"
 #include "shims/uverbs/uverbs_file.h"
 
 namespace vabi {
@@ -98,6 +99,7 @@ int FakeKernel::OpenNode(const char* path, int flags, Opened* out) {
   if (node->present == 0) return refuse(RuleId::open_no_node);
   if (!MayOpen(image, *node, flags)) return refuse(RuleId::open_permission);
   if (node->kind == 0 && device == nullptr) return refuse(RuleId::open_no_device);
+  if (node->kind == 0 && device->node_gone()) return refuse(RuleId::device_gone_open);
 
   // A memfd stands for it: like the device, it is always ready and refuses epoll.
   const int fd = sys::MemfdCreate("uverbs", (flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0);
@@ -105,6 +107,7 @@ int FakeKernel::OpenNode(const char* path, int flags, Opened* out) {
   if (node->kind == 0) {
     auto file = std::make_shared<UverbsFile>(*device, index);
     file->set_access_mode(flags);
+    ScriptOpened(file);
     out->file = std::move(file);
   } else {
     out->file = std::make_shared<PlainFile>(*node);

@@ -23,7 +23,7 @@ void FillPort(const Device& device, uint32_t port, const Body& to) {
   to.Set(VABI_F(ib_uverbs_query_port_resp, pkey_tbl_len), image.pkey_count);
   to.Set(VABI_F(ib_uverbs_query_port_resp, lid), image.lid);
   to.Set(VABI_F(ib_uverbs_query_port_resp, sm_lid), image.sm_lid);
-  to.Set(VABI_F(ib_uverbs_query_port_resp, state), image.state);
+  to.Set(VABI_F(ib_uverbs_query_port_resp, state), device.PortState(port));
   to.Set(VABI_F(ib_uverbs_query_port_resp, max_mtu), image.max_mtu);
   to.Set(VABI_F(ib_uverbs_query_port_resp, active_mtu), image.active_mtu);
   to.Set(VABI_F(ib_uverbs_query_port_resp, lmc), image.lmc);
@@ -33,7 +33,7 @@ void FillPort(const Device& device, uint32_t port, const Body& to) {
   to.Set(VABI_F(ib_uverbs_query_port_resp, init_type_reply), more.init_type_reply);
   to.Set(VABI_F(ib_uverbs_query_port_resp, active_width), image.active_width);
   to.Set(VABI_F(ib_uverbs_query_port_resp, active_speed), std::min(image.active_speed, kSpeedNdr));
-  to.Set(VABI_F(ib_uverbs_query_port_resp, phys_state), image.phys_state);
+  to.Set(VABI_F(ib_uverbs_query_port_resp, phys_state), device.PortPhysState(port));
   // rdma_port_get_link_layer: enum rdma_link_layer
   to.Set(VABI_F(ib_uverbs_query_port_resp, link_layer), static_cast<uint64_t>(device.image().link));
   if (more.grh_required || device.IsRoce()) {  // rdma_is_grh_required

@@ -359,6 +359,17 @@ const std::vector<Offence>& Offences() {
     {RuleId::open_no_node, [](T& t) { t.Node().present = 0; return t.OpenNode(); }},
     {RuleId::open_permission, [](T& t) { t.NotRoot(); t.Node().mode = 0600; t.Node().uid = 0; return t.OpenNode(); }},
     {RuleId::open_no_device, [](T& t) { t.Node().minor = 1; return t.OpenNode(); }},
+    {RuleId::device_gone_open, [](T& t) { t.device().SetGone(false); return t.OpenNode(); }},
+    {RuleId::device_gone, [](T& t) { t.device().SetGone(true); return t.Do(3, t.S(VABI_S(ib_uverbs_alloc_pd))); }},
+    {RuleId::device_gone_destroy, [](T& t) {
+        t.image().rule[Index(RuleId::device_gone_destroy)].on = 1;
+        t.device().SetGone(true);
+        return t.Do(4, t.S(VABI_S(ib_uverbs_dealloc_pd))); }},
+    {RuleId::ioctl_fd_untranslated, [](T& t) {
+        t.image().rule[Index(RuleId::ioctl_fd_untranslated)].on = 1;
+        Request call = t.New(VABI_C(UVERBS_OBJECT_CQ), VABI_C(UVERBS_METHOD_CQ_CREATE));
+        call.AddHandle(t.C(VABI_C(UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL)), 0);
+        return t.Ioctl(call); }},
     {RuleId::mmap_no_context, [](T& t) { t.NoContext(); return t.file().Mmap(nullptr, 4096, 1, 1, 0); }},
     {RuleId::mmap_absent, [](T& t) { t.Lack(Op::mmap); return t.file().Mmap(nullptr, 4096, 1, 1, 0); }},
 

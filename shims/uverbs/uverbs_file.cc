@@ -10,11 +10,13 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <string>
 
 #include "shims/sys/sys.h"
 #include "shims/uverbs/destroy.h"
 #include "shims/uverbs/faults.h"
 #include "shims/uverbs/ioctl.h"
+#include "shims/uverbs/script.h"
 #include "shims/uverbs/write.h"
 
 namespace vabi {
@@ -36,11 +38,13 @@ UverbsFile::UverbsFile(Device& device, int node)
 UverbsFile::~UverbsFile() { Release(); }
 
 ssize_t UverbsFile::Write(const void* user, size_t size) {
+  ScriptCommand(device_);
   if ((access_mode_ & O_ACCMODE) == O_RDONLY) return -EBADF;  // fs/read_write.c:vfs_write
   return RunWrite(*this, user, size);
 }
 
 long UverbsFile::Ioctl(unsigned long request, void* argument) {
+  ScriptCommand(device_);
   return RunIoctl(*this, request, argument);
 }
 
@@ -125,7 +129,7 @@ void UverbsFile::Release() {
     progress = false;
     for (Object* object = newest_; object != nullptr;) {
       Object* older = object->older;
-      if (DestroyObject(call, *object, RemoveReason::kClose) == 0) {
+      if (object->gone || DestroyObject(call, *object, RemoveReason::kClose) == 0) {
         Remove(*object);
         progress = true;
       }
@@ -140,6 +144,58 @@ void UverbsFile::Release() {
   if (context_) device_.driver().DeallocContext(*context_);
   context_.reset();
   async_events.reset();
+}
+
+// Programs may have unmapped a range and mapped something else there: only a shared mapping of just these bounds is
+// taken for the device's.
+bool UverbsFile::StillMapped(const Mapping& mapping) {
+  char wanted[64];
+  std::snprintf(wanted, sizeof(wanted), "%lx-%lx ", static_cast<unsigned long>(mapping.address),
+                static_cast<unsigned long>(mapping.address + mapping.length));
+  const size_t length = std::strlen(wanted);
+  const int fd = sys::Open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0) return false;
+  std::string maps;
+  char part[4096];
+  for (ssize_t got; (got = sys::Read(fd, part, sizeof(part))) > 0;) {
+    maps.append(part, static_cast<size_t>(got));
+  }
+  sys::Close(fd);
+  for (size_t at = 0; at < maps.size();) {
+    // "START-END rwxs …"
+    if (maps.compare(at, length, wanted) == 0) return maps.compare(at + length + 3, 1, "s") == 0;
+    const size_t end = maps.find('\n', at);
+    if (end == std::string::npos) break;
+    at = end + 1;
+  }
+  return false;
+}
+
+void UverbsFile::Disassociate() {
+  constexpr uint32_t kDeviceFatal = 8;  // IB_EVENT_DEVICE_FATAL
+  std::lock_guard lock(mutex_);
+  if (released_ || context_ == nullptr) return;
+  Call call(world(), *this);
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (Object* object = newest_; object != nullptr; object = object->older) {
+      if (object->gone || DestroyObject(call, *object, RemoveReason::kClose) != 0) continue;
+      object->gone = true;
+      progress = true;
+    }
+  }
+  for (const Mapping& mapping : mappings_) {
+    if (!StillMapped(mapping)) continue;
+    sys::Mmap(reinterpret_cast<void*>(mapping.address), mapping.length, mapping.protection,
+              MAP_FIXED | MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  }
+  for (const auto& weak : event_files_) {
+    const std::shared_ptr<EventFile> events = weak.lock();
+    if (const auto channel = CompletionChannel::From(events)) channel->CloseQueue(true);
+    if (const auto async = AsyncEventFile::From(events)) async->Report(0, kDeviceFatal, nullptr, nullptr);
+  }
+  device_.driver().DeallocContext(*context_);
+  context_.reset();
 }
 
 long UverbsFile::Mmap(void* address, size_t length, int protection, int flags, int64_t offset) {
@@ -160,6 +216,7 @@ long UverbsFile::Mmap(void* address, size_t length, int protection, int flags, i
   };
   if (!device_.Offers(Op::mmap)) return finish(call.Refuse(RuleId::mmap_absent));
   if (length == 0) return finish(-EINVAL);  // mm/mmap.c:do_mmap
+  if (device_.gone()) return finish(call.Refuse(RuleId::device_gone));
   if (context_ == nullptr) return finish(call.Refuse(RuleId::mmap_no_context));
   MapReply reply;
   const int error = device_.driver().Map(call, *context_, static_cast<uint64_t>(offset), length,
@@ -176,7 +233,11 @@ long UverbsFile::Mmap(void* address, size_t length, int protection, int flags, i
   void* mapped = reply.anonymous || reply.memfd < 0
                      ? sys::Mmap(address, length, protection, kept | MAP_ANONYMOUS, -1, 0)
                      : sys::Mmap(address, length, protection, kept, reply.memfd, reply.memfd_offset);
-  return finish(reinterpret_cast<long>(mapped));
+  const long result = reinterpret_cast<long>(mapped);
+  if (result >= 0 || result < -4095) {
+    mappings_.push_back({static_cast<uint64_t>(result), (length + 4095) & ~size_t{4095}, protection});
+  }
+  return finish(result);
 }
 
 }  // namespace vabi

@@ -30,6 +30,10 @@ class UverbsFile : public File, public std::enable_shared_from_this<UverbsFile> 
   void Release() override;  // uverbs_destroy_ufile_hw: everything goes, in the kernel's order
   const char* Name() const override;
 
+  // The device is gone, the file is not: all that it made loses its hardware, what is mapped becomes zero pages,
+  // readers get IB_EVENT_DEVICE_FATAL (rdma_core.c:uverbs_destroy_ufile_hw, RDMA_REMOVE_DRIVER_REMOVE).
+  void Disassociate();
+
   Device& device() const { return device_; }
   const World& world() const { return device_.world(); }
   std::recursive_mutex& mutex() { return mutex_; }
@@ -82,6 +86,12 @@ class UverbsFile : public File, public std::enable_shared_from_this<UverbsFile> 
   std::array<Space, static_cast<size_t>(ObjectType::kCount) + 1> spaces_;
   Object* newest_ = nullptr;
   std::vector<std::weak_ptr<EventFile>> event_files_;
+  struct Mapping {
+    uint64_t address, length;
+    int protection;
+  };
+  std::vector<Mapping> mappings_;
+  static bool StillMapped(const Mapping& mapping);
   int opener_pid_;
   uint64_t opener_credentials_;
 };

@@ -99,6 +99,9 @@ long Run(Call& call, uint64_t user, size_t count) {
   if (sys::CopyFromUser(&w.header, user, sizeof(w.header)) != 0) {
     return call.Refuse(RuleId::write_header_fault);
   }
+  if (call.world.Rule(RuleId::device_gone_destroy).on && call.file.device().gone()) {
+    return call.Refuse(RuleId::device_gone_destroy);
+  }
   w.extended = (w.header.command & kExtendedFlag) != 0;
   w.number = w.header.command & kCommandMask;
   Describe(w);

@@ -79,8 +79,9 @@ int ChooseTable(IoctlCall& call, MatcherState* matcher) {
       return 0;
     }
     // Only in switchdev mode are there FDB tables.
-    return call.Refuse(is(VABI_C(MLX5_IB_UAPI_FLOW_TABLE_TYPE_FDB)) ? RuleId::mlx5_matcher_fdb
-                                                                    : RuleId::mlx5_matcher_table_type);
+    return call.Refuse(is(VABI_C(MLX5_IB_UAPI_FLOW_TABLE_TYPE_FDB))
+                           ? RuleId::mlx5_matcher_fdb
+                           : RuleId::mlx5_matcher_table_type);
   }
   uint64_t flags = 0;
   if (const int error =
@@ -149,7 +150,8 @@ int ReadDestination(IoctlCall& call, const MatcherState& matcher, Qp* qp, uint64
   const bool wrong = (given & ~(miss | drop)) != 0 || given == (miss | drop) ||
                      (receives && devx && (qp != nullptr || given != 0)) ||
                      (receives && qp != nullptr && given != 0) ||
-                     (qp != nullptr && qp->qp_type != kQptRawPacket) || (!receives && qp != nullptr);
+                     (qp != nullptr && qp->qp_type != kQptRawPacket) ||
+                     (!receives && qp != nullptr);
   if (wrong) return call.Refuse(RuleId::mlx5_raw_flow_destination);
   *flags = given;
   return 0;
@@ -182,8 +184,7 @@ int CreateFlow(IoctlCall& call) {
   if (criteria.table == MatcherState::Table::kOther) {
     return call.Unmodelled("mlx5: flow tables of RDMA traffic");
   }
-  const std::span<const uint8_t> value =
-      call.Bytes(VABI_C(MLX5_IB_ATTR_CREATE_FLOW_MATCH_VALUE));
+  const std::span<const uint8_t> value = call.Bytes(VABI_C(MLX5_IB_ATTR_CREATE_FLOW_MATCH_VALUE));
   if (value.empty()) {
     call.CopyIn(VABI_C(MLX5_IB_ATTR_CREATE_FLOW_MATCH_VALUE), rule->value.data(), kMatchSize);
   } else {

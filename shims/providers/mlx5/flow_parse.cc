@@ -29,7 +29,8 @@ enum : uint32_t {
 constexpr size_t kHeader = 8;  // struct ib_uverbs_flow_spec_hdr
 constexpr uint8_t kProtocolTcp = 6, kProtocolUdp = 17, kProtocolGre = 47;
 constexpr uint32_t kTagLimit = 1 << 24;
-constexpr uint16_t kTypeIpv4 = 0x0800, kTypeIpv6 = 0x86dd, kTypeMpls = 0x8847, kTypeMplsMulti = 0x8848;
+constexpr uint16_t kTypeIpv4 = 0x0800, kTypeIpv6 = 0x86dd, kTypeMpls = 0x8847,
+                   kTypeMplsMulti = 0x8848;
 
 // One spec: value and mask of a filter, padded with zeroes to the longest one that is known.
 struct Spec {

@@ -125,7 +125,9 @@ class Creator {
 
 }  // namespace
 
-uint32_t PriorityOf(uint32_t priority, bool dont_trap) { return priority * 2 + (dont_trap ? 0 : 1); }
+uint32_t PriorityOf(uint32_t priority, bool dont_trap) {
+  return priority * 2 + (dont_trap ? 0 : 1);
+}
 
 int FlowState::Install(Call& call) {
   std::lock_guard lock(fabric::Lock());

@@ -27,8 +27,8 @@ bool IsAddressOf(const DeviceImage& device, const uint8_t* mac) {
     for (uint32_t i = 0; i < port.gid_count; ++i) {
       const uint8_t* gid = port.gids[i].raw;
       if (gid[0] != 0xfe || gid[1] != 0x80) continue;
-      const uint8_t own[kMac] = {static_cast<uint8_t>(gid[8] ^ 2), gid[9],  gid[10],
-                                 gid[13],                          gid[14], gid[15]};
+      const uint8_t own[kMac] = {
+          static_cast<uint8_t>(gid[8] ^ 2), gid[9], gid[10], gid[13], gid[14], gid[15]};
       if (std::memcmp(mac, own, kMac) == 0) return true;
     }
   }
@@ -100,9 +100,10 @@ void QueuePair::Receive(const Frame& frame) {
   completion.source_qpn = frame.flow_tag;
   fabric::Spans spans;
   const bool malformed = request.sge_count == fabric::Endpoint::kMalformed;
-  const auto fault = malformed ? fabric::SgeFault::kKey
-                               : fabric::MapSges(*this, request.sges, request.sge_count,
-                                                 fabric::kAccessLocalWrite, frame.length, 0, &spans);
+  const auto fault = malformed
+                         ? fabric::SgeFault::kKey
+                         : fabric::MapSges(*this, request.sges, request.sge_count,
+                                           fabric::kAccessLocalWrite, frame.length, 0, &spans);
   if (fault == fabric::SgeFault::kNone) {
     fabric::FillSpans(spans, frame.bytes, frame.length);
   } else {

@@ -37,9 +37,8 @@ struct FlowRule {
   FlowCounter* counter = nullptr;
 };
 
-// Priorities as the driver numbers them (mlx5_ib.h; fs.c:ib_prio_to_core_prio): two for each of user
-// space,
-// then all multicast, then what nobody wanted.
+// Priorities as the driver numbers them (mlx5_ib.h; fs.c:ib_prio_to_core_prio): two for each of
+// user space, then all multicast, then what nobody wanted.
 inline constexpr uint32_t kLastUserPriority = 15, kMulticastPriority = 32, kLeftoversPriority = 33;
 
 // fs_core.c:check_conflicting_ftes: a rule of the same match has other actions, or another tag.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Frames and flow rules. Frames are written here byte by byte from RFC 791, 768, 9293 and IEEE 802.1Q; what commands
-// refuse is from the kernel's fs.c and counters.c (functions stand in abi.def).
+// Frames and flow rules. Frames are written here byte by byte from RFC 791, 768, 9293 and IEEE
+// 802.1Q; what commands refuse is from the kernel's fs.c and counters.c (functions stand in
+// abi.def).
 #include "shims/providers/mlx5/steering.h"
 
 #include <functional>
@@ -26,7 +27,8 @@ Bytes Ipv4(uint8_t protocol, const Bytes& payload) {
   return packet;
 }
 Bytes UdpFrame(const Bytes& to = kHere) {
-  return Concat({to, kThere, {0x08, 0x00}, Ipv4(17, {0x04, 0xd2, 0x16, 0x2e, 0, 8, 0, 0, 'p', 'q'})});
+  return Concat(
+      {to, kThere, {0x08, 0x00}, Ipv4(17, {0x04, 0xd2, 0x16, 0x2e, 0, 8, 0, 0, 'p', 'q'})});
 }
 MatchParams Parsed(const Bytes& frame) {
   return ParseFrame({frame.data(), static_cast<uint32_t>(frame.size())});
@@ -56,7 +58,8 @@ TEST(Packet, VlanAndTcpOverIpv6) {
       Parsed(Concat({kHere, kThere, {0x81, 0x00, 0xbc, 0x0c, 0x86, 0xdd}, ip, tcp}));
   EXPECT_TRUE(Holds(params, 6, {0x86, 0xdd})) << "the type behind the tag";
   EXPECT_TRUE(Holds(params, 14, {0xbc, 0x0c})) << "priority 5, CFI 1, id 0xc0c";
-  EXPECT_TRUE(Holds(params, 16, {6, 0x12, 0x80 | 6 << 1 | 1, 0x12})) << "cvlan, version, nine flags";
+  EXPECT_TRUE(Holds(params, 16, {6, 0x12, 0x80 | 6 << 1 | 1, 0x12}))
+      << "cvlan, version, nine flags";
   EXPECT_TRUE(Holds(params, 20, {0, 80, 1, 2}));
   EXPECT_TRUE(Holds(params, 32, {0, 1, 2, 3}));
   EXPECT_TRUE(Holds(params, 48, {16, 17, 18, 19}));
@@ -207,9 +210,10 @@ class Flows : public Mlx5Test {
   // A spec: type, value, mask.
   static Bytes Spec(uint16_t type, const Bytes& value, const Bytes& mask) {
     const auto size = static_cast<uint8_t>(8 + value.size() + mask.size());
-    return Concat({{static_cast<uint8_t>(type), static_cast<uint8_t>(type >> 8), 0, 0, size, 0, 0, 0},
-                   value,
-                   mask});
+    return Concat(
+        {{static_cast<uint8_t>(type), static_cast<uint8_t>(type >> 8), 0, 0, size, 0, 0, 0},
+         value,
+         mask});
   }
   static Bytes Eth(const Bytes& type = {0, 0}, const Bytes& type_mask = {0, 0}) {
     return Spec(0x20, Concat({kHere, Bytes(6), type, {0, 0}}),
@@ -221,8 +225,14 @@ class Flows : public Mlx5Test {
   }
   static Bytes Udp() { return Spec(0x41, {0x16, 0x2e, 0, 0}, {255, 255, 0, 0}); }
   static Bytes Action(uint16_t type, uint32_t value) {
-    const Bytes number = {static_cast<uint8_t>(value), static_cast<uint8_t>(value >> 8),
-                          static_cast<uint8_t>(value >> 16), static_cast<uint8_t>(value >> 24), 0, 0, 0, 0};
+    const Bytes number = {static_cast<uint8_t>(value),
+                          static_cast<uint8_t>(value >> 8),
+                          static_cast<uint8_t>(value >> 16),
+                          static_cast<uint8_t>(value >> 24),
+                          0,
+                          0,
+                          0,
+                          0};
     return Spec(type, number, {});
   }
 
@@ -285,7 +295,8 @@ class Flows : public Mlx5Test {
   // Matchers, and flows of the driver's own method
   Request Matcher(const Bytes& mask, uint8_t criteria = 1, uint16_t priority = 0) {
     mask_ = mask;
-    Request call = New(VABI_C(MLX5_IB_OBJECT_FLOW_MATCHER), VABI_C(MLX5_IB_METHOD_FLOW_MATCHER_CREATE));
+    Request call =
+        New(VABI_C(MLX5_IB_OBJECT_FLOW_MATCHER), VABI_C(MLX5_IB_METHOD_FLOW_MATCHER_CREATE));
     call.AddHandle(C(VABI_C(MLX5_IB_ATTR_FLOW_MATCHER_CREATE_HANDLE)));
     call.AddIn(C(VABI_C(MLX5_IB_ATTR_FLOW_MATCHER_MATCH_MASK)), mask_);
     call.Add(C(VABI_C(MLX5_IB_ATTR_FLOW_MATCHER_FLOW_TYPE)), 2, priority);
@@ -374,7 +385,8 @@ TEST_F(Flows, CountersCount) {
   EXPECT_EQ(EINVAL, Create({}, {Eth(), count})) << "nothing says what is counted";
   EXPECT_EQ("mlx5.counters.undescribed", LastRule());
   // Bytes at index 0, packets at index 2.
-  ASSERT_EQ(0, Create({}, {Eth(), count}, Describe({1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0})))
+  ASSERT_EQ(0,
+            Create({}, {Eth(), count}, Describe({1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0})))
       << LastRule();
   EXPECT_TRUE(Loops(UdpFrame()));
   EXPECT_TRUE(Loops(UdpFrame()));
@@ -399,18 +411,23 @@ TEST_F(Flows, MatchersMakeFlows) {
   Request call = RawFlow(matcher, kThere);
   ASSERT_EQ(0, Ioctl(call)) << LastRule();
   EXPECT_TRUE(Loops(UdpFrame()));
-  EXPECT_EQ(EBUSY, DestroyBy(VABI_C(MLX5_IB_OBJECT_FLOW_MATCHER), VABI_C(MLX5_IB_METHOD_FLOW_MATCHER_DESTROY),
+  EXPECT_EQ(EBUSY, DestroyBy(VABI_C(MLX5_IB_OBJECT_FLOW_MATCHER),
+                             VABI_C(MLX5_IB_METHOD_FLOW_MATCHER_DESTROY),
                              VABI_C(MLX5_IB_ATTR_FLOW_MATCHER_DESTROY_HANDLE), matcher));
   EXPECT_EQ("mlx5.matcher.busy", LastRule());
   Bytes gone(8);
-  EXPECT_EQ(EBUSY, Errno(Write(kDestroyQp, S(VABI_S(ib_uverbs_destroy_qp)).With(VABI_F(ib_uverbs_destroy_qp, qp_handle), raw_.handle), &gone)));
+  EXPECT_EQ(EBUSY, Errno(Write(kDestroyQp,
+                               S(VABI_S(ib_uverbs_destroy_qp))
+                                   .With(VABI_F(ib_uverbs_destroy_qp, qp_handle), raw_.handle),
+                               &gone)));
   EXPECT_EQ(0, DestroyBy(VABI_C(UVERBS_OBJECT_FLOW), VABI_C(MLX5_IB_METHOD_DESTROY_FLOW),
                          VABI_C(MLX5_IB_ATTR_CREATE_FLOW_HANDLE),
                          static_cast<uint32_t>(call.attrs()[0].data)))
       << LastRule();
   EXPECT_FALSE(Loops(UdpFrame()));
-  EXPECT_EQ(0, DestroyBy(VABI_C(MLX5_IB_OBJECT_FLOW_MATCHER), VABI_C(MLX5_IB_METHOD_FLOW_MATCHER_DESTROY),
-                         VABI_C(MLX5_IB_ATTR_FLOW_MATCHER_DESTROY_HANDLE), matcher));
+  EXPECT_EQ(
+      0, DestroyBy(VABI_C(MLX5_IB_OBJECT_FLOW_MATCHER), VABI_C(MLX5_IB_METHOD_FLOW_MATCHER_DESTROY),
+                   VABI_C(MLX5_IB_ATTR_FLOW_MATCHER_DESTROY_HANDLE), matcher));
 }
 
 // One offence for each rule.
@@ -429,95 +446,141 @@ int Go(Flows& t, Request call) {
 const std::vector<Offence>& Offences() {
   using F = Flows;
   static const auto* const all = new std::vector<Offence>{
-      {"mlx5.create_flow.counters", EINVAL, [](F& t) { return t.Create({}, {t.Eth()}, {2, 0, 0, 0, 0, 0, 0, 0}); }},
-      {"mlx5.create_flow.tail", EOPNOTSUPP, [](F& t) { return t.Create({}, {t.Eth()}, Concat({Bytes(8), {1}, Bytes(7)})); }},
-      {"mlx5.create_flow.priority", ENOMEM, [](F& t) { return t.Create({.priority = 16}, {t.Eth()}); }},
+      {"mlx5.create_flow.counters", EINVAL,
+       [](F& t) {
+         return t.Create({}, {t.Eth()}, {2, 0, 0, 0, 0, 0, 0, 0});
+       }},
+      {"mlx5.create_flow.tail", EOPNOTSUPP,
+       [](F& t) {
+         return t.Create({}, {t.Eth()}, Concat({Bytes(8), {1}, Bytes(7)}));
+       }},
+      {"mlx5.create_flow.priority", ENOMEM,
+       [](F& t) { return t.Create({.priority = 16}, {t.Eth()}); }},
       {"mlx5.create_flow.flags", EINVAL, [](F& t) { return t.Create({.flags = 1}, {t.Eth()}); }},
-      {"mlx5.create_flow.flags", EINVAL, [](F& t) { return t.Create({.flags = 4}, {t.Eth()}); }, "linux-4.16"},
-      {"mlx5.create_flow.egress_default", EINVAL, [](F& t) { return t.Create({.type = 1, .flags = 4}, {}); }},
+      {"mlx5.create_flow.flags", EINVAL, [](F& t) { return t.Create({.flags = 4}, {t.Eth()}); },
+       "linux-4.16"},
+      {"mlx5.create_flow.egress_default", EINVAL,
+       [](F& t) { return t.Create({.type = 1, .flags = 4}, {}); }},
       {"mlx5.create_flow.sniffer", EOPNOTSUPP, [](F& t) { return t.Create({.type = 3}, {}); }},
       {"mlx5.create_flow.type", EOPNOTSUPP, [](F& t) { return t.Create({.type = 4}, {}); }},
-      {"mlx5.create_flow.ethertype", EINVAL, [](F& t) { return t.Create({}, {t.Eth({0x86, 0xdd}, {0xff, 0xff}), t.V4()}); }},
+      {"mlx5.create_flow.ethertype", EINVAL,
+       [](F& t) {
+         return t.Create({}, {t.Eth({0x86, 0xdd}, {0xff, 0xff}), t.V4()});
+       }},
       {"mlx5.create_flow.field", EOPNOTSUPP, [](F& t) { return t.Create({}, {t.V4(0, 0, 1)}); }},
-      {"mlx5.create_flow.protocol", EINVAL, [](F& t) { return t.Create({}, {t.V4(6, 0xff), t.Udp()}); }},
-      {"mlx5.create_flow.esp", EOPNOTSUPP, [](F& t) { return t.Create({}, {t.Spec(0x34, Bytes(8), Bytes(8))}); }},
-      {"mlx5.create_flow.mpls", EOPNOTSUPP, [](F& t) { return t.Create({}, {t.Spec(0x60, Bytes(4), Bytes(4, 1))}); }},
-      {"mlx5.create_flow.gre", EOPNOTSUPP, [](F& t) { return t.Create({}, {t.Spec(0x51, Bytes(8), Concat({{1}, Bytes(7)}))}); }},
-      {"mlx5.create_flow.tag", EINVAL, [](F& t) { return t.Create({}, {t.Eth(), t.Action(0x1000, 1 << 24)}); }},
-      {"mlx5.create_flow.count_twice", EINVAL, [](F& t) {
+      {"mlx5.create_flow.protocol", EINVAL,
+       [](F& t) {
+         return t.Create({}, {t.V4(6, 0xff), t.Udp()});
+       }},
+      {"mlx5.create_flow.esp", EOPNOTSUPP,
+       [](F& t) { return t.Create({}, {t.Spec(0x34, Bytes(8), Bytes(8))}); }},
+      {"mlx5.create_flow.mpls", EOPNOTSUPP,
+       [](F& t) { return t.Create({}, {t.Spec(0x60, Bytes(4), Bytes(4, 1))}); }},
+      {"mlx5.create_flow.gre", EOPNOTSUPP,
+       [](F& t) {
+         return t.Create({}, {t.Spec(0x51, Bytes(8), Concat({{1}, Bytes(7)}))});
+       }},
+      {"mlx5.create_flow.tag", EINVAL,
+       [](F& t) {
+         return t.Create({}, {t.Eth(), t.Action(0x1000, 1 << 24)});
+       }},
+      {"mlx5.create_flow.count_twice", EINVAL,
+       [](F& t) {
          const Bytes count = t.Action(0x1003, t.MakeCounters());
          return t.Create({}, {t.Eth(), count, count}, t.Describe(Bytes(8)));
        }},
-      {"mlx5.create_flow.value", EINVAL, [](F& t) { return t.Create({}, {t.Spec(0x30, {1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, Bytes(12))}); }},
-      {"mlx5.create_flow.conflict", EEXIST, [](F& t) {
+      {"mlx5.create_flow.value", EINVAL,
+       [](F& t) {
+         return t.Create({}, {t.Spec(0x30, {1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, Bytes(12))});
+       }},
+      {"mlx5.create_flow.conflict", EEXIST,
+       [](F& t) {
          EXPECT_EQ(0, t.Create({}, {t.V4()})) << t.LastRule();
          return t.Create({}, {t.V4(), t.Spec(0x1001, {}, {})});
        }},
-      {"mlx5.counters.many", EINVAL, [](F& t) {
-         return t.Create({}, {t.Eth(), t.Action(0x1003, t.MakeCounters())}, t.Describe(Bytes(8), 8192));
+      {"mlx5.counters.many", EINVAL,
+       [](F& t) {
+         return t.Create({}, {t.Eth(), t.Action(0x1003, t.MakeCounters())},
+                         t.Describe(Bytes(8), 8192));
        }},
-      {"mlx5.counters.fault", EFAULT, [](F& t) {
+      {"mlx5.counters.fault", EFAULT,
+       [](F& t) {
          Bytes request = t.Describe(Bytes(8));
          std::memset(request.data() + 8, 0, 8);
          return t.Create({}, {t.Eth(), t.Action(0x1003, t.MakeCounters())}, request);
        }},
-      {"mlx5.counters.description", EINVAL, [](F& t) {
-         return t.Create({}, {t.Eth(), t.Action(0x1003, t.MakeCounters())}, t.Describe({2, 0, 0, 0, 0, 0, 0, 0}));
+      {"mlx5.counters.description", EINVAL,
+       [](F& t) {
+         return t.Create({}, {t.Eth(), t.Action(0x1003, t.MakeCounters())},
+                         t.Describe({2, 0, 0, 0, 0, 0, 0, 0}));
        }},
-      {"mlx5.raw_flow.permission", EPERM, [](F& t) {
+      {"mlx5.raw_flow.permission", EPERM,
+       [](F& t) {
          const uint32_t matcher = t.MakeMatcher();
          t.image().check_permissions = 1, t.image().uid = 1000;
          return Go(t, t.RawFlow(matcher, kThere));
        }},
-      {"mlx5.raw_flow.destination", EINVAL, [](F& t) {
+      {"mlx5.raw_flow.destination", EINVAL,
+       [](F& t) {
          Request call = t.RawFlow(t.MakeMatcher(), kThere);
          call.Add(t.Const(VABI_C(MLX5_IB_ATTR_CREATE_FLOW_FLAGS)), 4, 2);
          return Go(t, call);
        }},
-      {"mlx5.raw_flow.tag", EINVAL, [](F& t) {
+      {"mlx5.raw_flow.tag", EINVAL,
+       [](F& t) {
          Request call = t.RawFlow(t.MakeMatcher(), kThere);
          call.Add(t.Const(VABI_C(MLX5_IB_ATTR_CREATE_FLOW_TAG)), 4, 1 << 24);
          return Go(t, call);
        }},
-      {"mlx5.raw_flow.priority", ENOMEM, [](F& t) { return Go(t, t.RawFlow(t.MakeMatcher(1, 16), kThere)); }},
-      {"mlx5.raw_flow.type", EOPNOTSUPP, [](F& t) {
+      {"mlx5.raw_flow.priority", ENOMEM,
+       [](F& t) { return Go(t, t.RawFlow(t.MakeMatcher(1, 16), kThere)); }},
+      {"mlx5.raw_flow.type", EOPNOTSUPP,
+       [](F& t) {
          Request call = t.Matcher(Bytes(16));
          call.attrs()[2].len = 0;
-         call.attrs()[2].elem_id = static_cast<uint8_t>(t.Const(VABI_C(MLX5_IB_FLOW_TYPE_ALL_DEFAULT)));
+         call.attrs()[2].elem_id =
+             static_cast<uint8_t>(t.Const(VABI_C(MLX5_IB_FLOW_TYPE_ALL_DEFAULT)));
          EXPECT_EQ(0, t.Ioctl(call)) << t.LastRule();
          return Go(t, t.RawFlow(static_cast<uint32_t>(call.attrs()[0].data), Bytes(16)));
        }},
-      {"mlx5.matcher.two_types", EINVAL, [](F& t) {
+      {"mlx5.matcher.two_types", EINVAL,
+       [](F& t) {
          Request call = t.Matcher(Bytes(16));
          call.AddConst(t.Const(VABI_C(MLX5_IB_ATTR_FLOW_MATCHER_FT_TYPE)), 0);
          call.Add(t.Const(VABI_C(MLX5_IB_ATTR_FLOW_MATCHER_FLOW_FLAGS)), 4, 0);
          return Go(t, call);
        }},
-      {"mlx5.matcher.table_type", EINVAL, [](F& t) {
+      {"mlx5.matcher.table_type", EINVAL,
+       [](F& t) {
          Request call = t.Matcher(Bytes(16));
          call.AddConst(t.Const(VABI_C(MLX5_IB_ATTR_FLOW_MATCHER_FT_TYPE)), 99);
          return Go(t, call);
        }},
-      {"mlx5.matcher.fdb", EINVAL, [](F& t) {
+      {"mlx5.matcher.fdb", EINVAL,
+       [](F& t) {
          Request call = t.Matcher(Bytes(16));
          call.AddConst(t.Const(VABI_C(MLX5_IB_ATTR_FLOW_MATCHER_FT_TYPE)),
                        static_cast<uint64_t>(t.Const(VABI_C(MLX5_IB_UAPI_FLOW_TABLE_TYPE_FDB))));
          return Go(t, call);
        }},
-      {"mlx5.matcher.port", EINVAL, [](F& t) {
+      {"mlx5.matcher.port", EINVAL,
+       [](F& t) {
          Request call = t.Matcher(Bytes(16));
          call.Add(t.Const(VABI_C(MLX5_IB_ATTR_FLOW_MATCHER_IB_PORT)), 4, 9);
          return Go(t, call);
        }},
-      {"mlx5.matcher.port_table", EINVAL, [](F& t) {
+      {"mlx5.matcher.port_table", EINVAL,
+       [](F& t) {
          Request call = t.Matcher(Bytes(16));
          call.Add(t.Const(VABI_C(MLX5_IB_ATTR_FLOW_MATCHER_IB_PORT)), 4, 1);
          return Go(t, call);
        }},
-      {"mlx5.matcher.port_capability", EOPNOTSUPP, [](F& t) {
+      {"mlx5.matcher.port_capability", EOPNOTSUPP,
+       [](F& t) {
          Request call = t.Matcher(Bytes(16));
          call.AddConst(t.Const(VABI_C(MLX5_IB_ATTR_FLOW_MATCHER_FT_TYPE)),
-                       static_cast<uint64_t>(t.Const(VABI_C(MLX5_IB_UAPI_FLOW_TABLE_TYPE_RDMA_TRANSPORT_RX))));
+                       static_cast<uint64_t>(
+                           t.Const(VABI_C(MLX5_IB_UAPI_FLOW_TABLE_TYPE_RDMA_TRANSPORT_RX))));
          call.Add(t.Const(VABI_C(MLX5_IB_ATTR_FLOW_MATCHER_IB_PORT)), 4, 1);
          return Go(t, call);
        }},
@@ -536,9 +599,11 @@ TEST(FlowRules, EachRefusesItsOffence) {
 
 TEST(FlowRules, OldKernelsLookLess) {
   Flows linux_5_0("linux-5.0");
-  EXPECT_EQ(0, linux_5_0.Create({}, {Flows::V4(6, 0xff), Flows::Udp()})) << "the last protocol counts";
+  EXPECT_EQ(0, linux_5_0.Create({}, {Flows::V4(6, 0xff), Flows::Udp()}))
+      << "the last protocol counts";
   Flows linux_4_16("linux-4.16");
-  EXPECT_EQ(0, linux_4_16.Create({}, {Flows::Eth()}, {2, 0, 0, 0, 0, 0, 0, 0})) << "no private request";
+  EXPECT_EQ(0, linux_4_16.Create({}, {Flows::Eth()}, {2, 0, 0, 0, 0, 0, 0, 0}))
+      << "no private request";
 }
 
 }  // namespace

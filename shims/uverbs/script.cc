@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "shims/uverbs/script.h"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <csignal>
+#include <mutex>
+#include <vector>
+
+#include "shims/sys/sys.h"
+#include "shims/trace/trace.h"
+#include "shims/uverbs/device.h"
+#include "shims/uverbs/events.h"
+#include "shims/uverbs/uverbs_file.h"
+
+namespace vabi {
+namespace {
+
+constexpr size_t kMaxSteps = std::extent_v<decltype(WorldImage::script)>;
+// enum ib_event_type
+constexpr uint32_t kPortActive = 9, kPortError = 10, kEventDeviceFatal = 8;
+// enum ib_port_state, ib_port_phys_state
+constexpr uint8_t kDown = 1, kActive = 4, kDisabled = 3, kLinkUp = 5;
+
+struct State {
+  std::mutex mutex;
+  std::vector<std::weak_ptr<UverbsFile>> files;
+  std::atomic<uint32_t> calls[kMaxDevices];
+  std::atomic<bool> done[kMaxSteps];
+  uint64_t opened_ns[kMaxDevices] = {};  // 0: not yet
+};
+// Never destroyed: the thread may outlive destructors.
+State& Get() {
+  static auto* const state = new State();
+  return *state;
+}
+
+std::vector<std::shared_ptr<UverbsFile>> FilesOf(const Device& device) {
+  State& state = Get();
+  std::lock_guard lock(state.mutex);
+  std::vector<std::shared_ptr<UverbsFile>> found;
+  for (const auto& weak : state.files) {
+    std::shared_ptr<UverbsFile> file = weak.lock();
+    if (file != nullptr && &file->device() == &device) found.push_back(std::move(file));
+  }
+  return found;
+}
+
+// ib_dispatch_event: every async event file of every open file hears of it
+// (uverbs_main.c:ib_uverbs_event_handler).
+void Tell(Device& device, uint64_t element, uint32_t event) {
+  for (const auto& file : FilesOf(device)) {
+    std::lock_guard lock(file->mutex());
+    for (const auto& weak : file->event_files()) {
+      if (const auto events = AsyncEventFile::From(weak.lock())) {
+        events->Report(element, event, nullptr, nullptr);
+      }
+    }
+  }
+}
+
+// The step, unless somebody else was faster.
+void TakeStep(const World& world, uint32_t number) {
+  if (Get().done[number].exchange(true)) return;
+  const ScriptStep& step = world.image().script[number];
+  if (Device* device = FindDevice(static_cast<uint32_t>(step.device))) Happen(*device, step);
+}
+
+// Waits for the steps that are due by time, in the order in which they are.
+void* Wait(void*) {
+  const World* world = InstalledWorld();
+  const WorldImage& image = world->image();
+  for (;;) {
+    uint64_t next = ~0ULL;
+    const uint64_t now = sys::MonotonicNs();
+    for (uint32_t i = 0; i < image.script_count && i < kMaxSteps; ++i) {
+      const ScriptStep& step = image.script[i];
+      uint64_t opened;
+      {
+        std::lock_guard lock(Get().mutex);
+        opened = Get().opened_ns[step.device];
+      }
+      if (step.after_calls != 0 || opened == 0 || Get().done[i].load()) continue;
+      if (opened + step.after_ns <= now) {
+        TakeStep(*world, i);
+      } else if (opened + step.after_ns < next) {
+        next = opened + step.after_ns;
+      }
+    }
+    if (next == ~0ULL) return nullptr;
+    const uint32_t nobody = 0;  // a futex that nothing wakes: a sleep
+    sys::FutexWait(&nobody, 0, static_cast<int64_t>(next - sys::MonotonicNs()));
+  }
+}
+
+void StartThread() {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  if (pthread_create(&thread, nullptr, Wait, nullptr) == 0) pthread_detach(thread);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+// cdev_device_del, ib_uverbs_free_hw_resources; a driver that cannot let go of its contexts waits
+// for them instead.
+void Unplug(Device& device) {
+  trace::Event("unplug", device.image().name);
+  device.SetGone(device.Offers(Op::disassociate_ucontext));
+  if (!device.Offers(Op::disassociate_ucontext)) return;
+  for (const auto& file : FilesOf(device)) file->Disassociate();
+}
+
+}  // namespace
+
+void ScriptOpened(const std::shared_ptr<UverbsFile>& file) {
+  const WorldImage& image = file->world().image();
+  if (image.script_count == 0) return;
+  const uint32_t device = file->device().number();
+  bool timed = false;
+  for (uint32_t i = 0; i < image.script_count; ++i) {
+    const ScriptStep& step = image.script[i];
+    timed |= step.after_calls == 0 && static_cast<uint32_t>(step.device) == device;
+  }
+  {
+    State& state = Get();
+    std::lock_guard lock(state.mutex);
+    std::erase_if(state.files, [](const auto& weak) { return weak.expired(); });
+    state.files.push_back(file);
+    if (state.opened_ns[device] != 0) return;
+    state.opened_ns[device] = sys::MonotonicNs();
+  }
+  if (timed) StartThread();
+}
+
+void ScriptCommand(Device& device) {
+  const WorldImage& image = device.world().image();
+  if (image.script_count == 0) return;
+  const uint32_t before = Get().calls[device.number()].fetch_add(1);
+  for (uint32_t i = 0; i < image.script_count && i < kMaxSteps; ++i) {
+    const ScriptStep& step = image.script[i];
+    if (step.after_calls == 0 || static_cast<uint32_t>(step.device) != device.number()) continue;
+    if (before >= step.after_calls) TakeStep(device.world(), i);
+  }
+}
+
+void Happen(Device& device, const ScriptStep& step) {
+  constexpr uint32_t kPort = 1;
+  switch (step.kind) {
+    case ScriptStep::kPortEvent:
+      if (step.event == kPortError) device.SetPortState(kPort, kDown, kDisabled);
+      if (step.event == kPortActive) device.SetPortState(kPort, kActive, kLinkUp);
+      Tell(device, kPort, step.event);
+      break;
+    case ScriptStep::kDeviceFatal:
+      Tell(device, kPort, kEventDeviceFatal);
+      break;
+    case ScriptStep::kUnplug:
+      Unplug(device);
+      break;
+  }
+}
+
+void ResetScript() {
+  State& state = Get();
+  std::lock_guard lock(state.mutex);
+  state.files.clear();
+  for (auto& calls : state.calls) calls.store(0);
+  for (auto& done : state.done) done.store(false);
+  for (uint64_t& opened : state.opened_ns) opened = 0;
+}
+
+}  // namespace vabi

@@ -30,6 +30,7 @@ VERDICT_MEANING = {
     "fixed": "a known defect that no longer shows: take its expectation out",
     "not_run": "no statement, for example because a package is gone",
 }
+ALIKE_MEANING = "Cells of one userland and scenario whose worlds are equal count once"
 KNOWN_MEANING = {
     "calibrated": "the real kernel answered so",
     "source": "read in the kernel's source",

@@ -91,8 +91,10 @@ def last_lines(results, report="out/index.html"):
         lines.append(missing)
     lines += _builds(results.get("builds") or [])
     summary = results["summary"]
+    alike = len(results["cells"]) - summary["cells"]
     lines.append(
-        f"{summary['cells']} cells in {summary['wall_s']:.0f} s: "
+        f"{summary['cells']} cells{f' and {alike} alike' if alike > 0 else ''} "
+        f"in {summary['wall_s']:.0f} s: "
         f"{model.verdict_sentence(summary)}.   "
         f"Report: {report}   One cell: ./verbs-abi explain CELL"
     )

@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from . import history, junit, markdown, model, schema, store, terminal
+from . import history, junit, markdown, model, page, schema, store, terminal
 from .conftest import make_cell, make_results
 from .write import write_all
 
@@ -223,6 +223,18 @@ def test_a_person_gets_a_table_with_the_same_last_line(small):
     text = stream.getvalue()
     assert "deb-44.0, mlx5" in text and "linux-4.16" in text
     assert text.rstrip().splitlines()[-1].startswith("192 cells in 21 s: 3 unexpected")
+
+
+def test_cells_with_equal_worlds_are_counted_once_and_said_to_be_left_out():
+    results = make_results(
+        [
+            make_cell("deb-44.0", kernel, "mlx5", world_digest=world)
+            for kernel, world in [("linux-4.4", "a"), ("linux-4.10", "a"), ("linux-4.16", "b")]
+        ]
+    )
+    assert terminal.last_lines(results)[-1].startswith("2 cells and 1 alike in 21 s: ")
+    assert "2 cells and 1 alike of plan quick in 21 s" in markdown.render(results)
+    assert "<b>2</b>cells, 1 alike</p>" in page.render(results)
 
 
 def test_one_disagreement_in_ten_thousand_is_not_100_percent():

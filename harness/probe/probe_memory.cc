@@ -10,6 +10,10 @@
 namespace vabi::probe {
 namespace {
 
+// What lies behind an object stays unmapped for good: one at the edge ends there, and a call that
+// claims more than the object has (up to 0x4000 words of 8 bytes) finds no other object there.
+constexpr size_t kHole = 256 << 10;
+
 void AppendHex(std::string* out, const unsigned char* at, size_t count) {
   static const char kDigits[] = "0123456789abcdef";
   for (size_t i = 0; i < count;) {
@@ -33,8 +37,7 @@ bool Memory::Allocate(size_t content, Place place, Object* object) {
   size_t slack = place == Place::kEdge ? 0 : kSlack;
   size_t usable = (content + slack + page - 1) / page * page;
   usable = std::max(usable, page);
-  // The page behind it stays unmapped for good: an object at the edge ends at a hole.
-  void* map = mmap(nullptr, usable + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* map = mmap(nullptr, usable + kHole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (map == MAP_FAILED || mprotect(map, usable, PROT_READ | PROT_WRITE) != 0) return false;
   object->capacity = usable;
   object->place = place;

@@ -2,7 +2,9 @@
 #include "harness/probe/probe_memory.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 
 namespace vabi::probe {
@@ -64,6 +66,22 @@ TEST(ProbeMemory, EndsAnEdgeObjectWhereTheMappingEnds) {
   memory.Define("e", Filled(12, 'x'), Place::kEdge, {});
   EXPECT_EQ(reinterpret_cast<uintptr_t>(At(memory, "e", 12)) % 4096, 0u);
   EXPECT_DEATH(*At(memory, "e", 12) = 1, "");
+}
+
+TEST(ProbeMemory, KeepsOtherObjectsOutOfReachOfACallThatClaimsTooMuch) {
+  Memory memory;
+  for (const char* name : {"a", "b", "c", "d"})
+    memory.Define(name, Filled(300, 'x'), Place::kPlain, {});
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  for (const char* name : {"a", "b", "c", "d"}) {
+    for (size_t offset = 4096; offset <= (0x4000 + 64) * 8; offset += 4096) {
+      ASSERT_EQ(write(ends[1], At(memory, name, 0) + offset, 1), -1) << name << '+' << offset;
+      ASSERT_EQ(errno, EFAULT);
+    }
+  }
+  close(ends[0]);
+  close(ends[1]);
 }
 
 TEST(ProbeMemory, ReadOnlyObjectsCannotBeWritten) {

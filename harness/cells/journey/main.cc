@@ -12,6 +12,7 @@
 
 #include "data.h"
 #include "extras.h"
+#include "mapped.h"
 #include "packets.h"
 #include "services.h"
 #include "step.h"
@@ -61,6 +62,7 @@ bool QueryDevice(ibv_context* context, bool* atomics) {
 
 int main(int argc, char** argv) {
   ibv_context* context = Open(argc > 1 ? argv[1] : nullptr);
+  journey::TellMapped();
   if (context == nullptr) return 3;
   bool atomics = false;
   journey::Pair pair;

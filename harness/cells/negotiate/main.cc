@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Which devices libibverbs finds, and which provider takes each: no device is opened. One JSON object a line:
-//   {"device": "mlx5_0", "node": "uverbs0", "provider": "mlx5", "library": "libmlx5.so.1.24.44.0", "node_type": 1,
+// Which devices libibverbs finds, and which provider takes each: no device is opened. One JSON
+// object a line:
+//   {"device": "mlx5_0", "node": "uverbs0", "provider": "mlx5", "library": "libmlx5.so.1.24.44.0",
+//   "node_type": 1,
 //    "transport": 0, "guid": "0200c0fffe000100"}
 //   {"count": 1}      {"count": -1, "errno": "ENOSYS"}
 // Exit 0: the list could be had, 3: not.
@@ -13,10 +15,12 @@
 #include <cstdio>
 #include <cstring>
 
+#include "harness/cells/journey/mapped.h"
+
 namespace {
 
-// libibverbs/driver.h: struct verbs_device starts with the public device, then a pointer to the provider's
-// verbs_device_ops, whose first member is its name; so in every release since v15.
+// libibverbs/driver.h: struct verbs_device starts with the public device, then a pointer to the
+// provider's verbs_device_ops, whose first member is its name; so in every release since v15.
 struct ProviderOps {
   const char* name;
 };
@@ -33,12 +37,15 @@ const char* BaseName(const char* path) {
 void Tell(ibv_device* device) {
   const ProviderOps* ops = reinterpret_cast<const VerbsDevice*>(device)->ops;
   Dl_info from = {};
-  const char* library = dladdr(ops, &from) != 0 && from.dli_fname != nullptr ? BaseName(from.dli_fname) : "";
+  const char* library =
+      dladdr(ops, &from) != 0 && from.dli_fname != nullptr ? BaseName(from.dli_fname) : "";
   const uint64_t guid = be64toh(ibv_get_device_guid(device));
-  std::printf("{\"device\": \"%s\", \"node\": \"%s\", \"provider\": \"%s\", \"library\": \"%s\", \"node_type\": %d, "
-              "\"transport\": %d, \"guid\": \"%016llx\"}\n",
-              ibv_get_device_name(device), device->dev_name, ops->name, library, device->node_type,
-              device->transport_type, static_cast<unsigned long long>(guid));
+  std::printf(
+      "{\"device\": \"%s\", \"node\": \"%s\", \"provider\": \"%s\", \"library\": \"%s\", "
+      "\"node_type\": %d, "
+      "\"transport\": %d, \"guid\": \"%016llx\"}\n",
+      ibv_get_device_name(device), device->dev_name, ops->name, library, device->node_type,
+      device->transport_type, static_cast<unsigned long long>(guid));
 }
 
 }  // namespace
@@ -53,6 +60,7 @@ int main() {
   }
   for (int i = 0; i < count; ++i) Tell(list[i]);
   std::printf("{\"count\": %d}\n", count);
+  journey::TellMapped();
   ibv_free_device_list(list);
   return 0;
 }

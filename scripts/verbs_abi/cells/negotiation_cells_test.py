@@ -4,6 +4,7 @@
 import pytest
 
 from verbs_abi.cells import ids, pool, worlds
+from verbs_abi.userlands import mapped
 
 
 @pytest.fixture(name="setup", scope="module")
@@ -62,3 +63,29 @@ def test_opening_what_is_not_modelled_says_so(setup):
     row = pool.run_cell(setup, ids.parse("deb-44.0/debian-6.12.117/cxgb4"))
     assert (row["outcome"], row["verdict"]) == ("unmodelled", "unexpected")
     assert "cxgb4" in row["message"]
+
+
+def test_a_program_on_another_userlands_libraries_breaks_its_cell(setup):
+    """The same cell, but the userland believes its root to be elsewhere."""
+    cell = ids.parse("deb-44.0/debian-6.12.117/mlx5@negotiate")
+    good = pool.run_cell(setup, cell)
+    assert good["outcome"] == "full"
+    userland = setup.userland("deb-44.0")
+    moved = pool.Setup(None, setup.compiler, {"deb-44.0": Elsewhere(userland)})
+    row = pool.run_cell(moved, cell)
+    assert (row["outcome"], row["verdict"]) == ("broken", "unexpected")
+    assert "ran on another userland's libraries" in row["message"] and "libibverbs.so.1" in row["message"]
+    assert "libmlx5.so.1" in row["message"]
+
+
+class Elsewhere:
+    """A userland whose libraries are taken for another's."""
+
+    def __init__(self, userland):
+        self._userland = userland
+
+    def __getattr__(self, name):
+        return getattr(self._userland, name)
+
+    def mapped_ok(self, text):
+        return mapped.check(text, "/nowhere")

@@ -4,6 +4,7 @@
 import concurrent.futures
 import dataclasses
 import datetime
+import json
 import shlex
 import threading
 
@@ -75,6 +76,15 @@ def run_raw(setup, cell, relax=()):
     return ended, records, told
 
 
+def _check_mapped(userland, report, result):
+    """A cell whose program mapped another userland's library says nothing about its own: broken, whatever came of it."""
+    paths = [json.loads(line)["mapped"] for line in report.splitlines() if line.startswith('{"mapped": ')]
+    found = userland.mapped_ok("".join(f"0-1 r-xp 00000000 00:00 0 {path}\n" for path in paths))
+    if not found.ok:
+        result.outcome, result.by = "broken", None
+        result.message = f"the program ran on another userland's libraries: {', '.join(found.strays)}"
+
+
 def _now():
     return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
@@ -97,6 +107,7 @@ def run_cell(setup, cell):
         result = negotiation.judge(cell, ended, records, told_world)
     else:
         result = outcome.judge(cell, ended, records, wants_data=cell.scenario == ids.USUAL)
+    _check_mapped(setup.userland(cell.userland), ended.stdout, result)
     verdict, told = expect.verdict(cell, result)
     row |= {"outcome": result.outcome, "verdict": verdict, "expectation": told, "route": result.route,
             "lost": result.lost, "features": result.features, "rule": result.rule, "errno": result.errno,

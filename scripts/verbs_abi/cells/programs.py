@@ -32,7 +32,7 @@ COMPILER = (*filter(None, [shutil.which("ccache")]), "g++")
 COMMON = ("-std=c++20", "-O1", "-g1", "-Wall", "-Wextra", "-Werror", "-static-libstdc++", "-static-libgcc")
 
 PROGRAMS = {
-    "negotiate": Program(("harness/cells/negotiate",), ("-fno-exceptions", "-fno-rtti"), ("-libverbs", "-ldl")),
+    "negotiate": Program(("harness/cells/negotiate", "harness/cells/journey/mapped.cc"), ("-fno-exceptions", "-fno-rtti"), ("-libverbs", "-ldl")),
     "journey": Program(("harness/cells/journey",), ("-fno-exceptions", "-fno-rtti")),
     "bench": Program(("bench/verbs", "harness/cells/journey/queue_pair.cc", "harness/cells/journey/step.cc"),
                      ("-O2", "-fno-exceptions", "-fno-rtti")),

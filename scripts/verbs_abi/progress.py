@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Progress on stderr: one line rewritten in place for people, plain lines elsewhere."""
+"""Progress on stderr: one line rewritten in place for people, plain lines now and then elsewhere."""
 
 import os
 import shutil
@@ -17,18 +17,24 @@ def for_people(stream=None):
     )
 
 
+# A log that grows by a line this often tells that the work goes on, and stays short.
+LOG_SECONDS = 30
+
+
 class Progress:
     """`with Progress("building") as progress: progress.update("12/80")`.
 
-    For people each update replaces the last one; elsewhere only `note` and `done` print.
+    For people each update replaces the last one; elsewhere `note` prints, and an update when
+    nothing was printed for half a minute.
     """
 
-    def __init__(self, title, stream=None):
+    def __init__(self, title, stream=None, clock=time.monotonic):
         self._title = title
         self._stream = stream or sys.stderr
         self._live = for_people(self._stream)
         self._shown = False
-        self._last = 0.0
+        self._clock = clock
+        self._last = 0.0 if self._live else clock()
 
     def __enter__(self):
         return self
@@ -44,8 +50,12 @@ class Progress:
 
     def update(self, text):
         """What is going on now. Costs nothing when called often."""
-        now = time.monotonic()
-        if not self._live or (self._shown and now - self._last < 0.05):
+        now = self._clock()
+        if not self._live:
+            if now - self._last >= LOG_SECONDS:
+                self.note(text)
+            return
+        if self._shown and now - self._last < 0.05:
             return
         self._last = now
         line = f"{self._title}: {text}"[: max(20, shutil.get_terminal_size().columns - 1)]
@@ -56,6 +66,7 @@ class Progress:
     def note(self, text):
         """A line that stays."""
         self._clear()
+        self._last = self._clock()
         self._stream.write(f"{self._title}: {text}\n")
         self._stream.flush()
 

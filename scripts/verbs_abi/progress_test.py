@@ -24,6 +24,19 @@ def test_a_pipe_gets_plain_lines_that_stay():
     assert use(io.StringIO()) == "build: took long\na.c:1: warning\n"
 
 
+def test_a_pipe_is_told_every_half_minute_that_the_work_goes_on():
+    now, stream = [100.0], io.StringIO()
+    with Progress("build", stream, clock=lambda: now[0]) as progress:
+        for second in range(0, 100, 10):
+            now[0] = 100.0 + second
+            progress.update(f"at {second} s")
+            if second == 40:
+                progress.note("took long")
+    assert stream.getvalue() == (
+        "build: at 30 s\nbuild: took long\nbuild: at 70 s\n"
+    )
+
+
 def test_a_terminal_sees_one_line_change_and_nothing_left_of_it(monkeypatch):
     monkeypatch.delenv("CI", raising=False)
     monkeypatch.setenv("TERM", "xterm")

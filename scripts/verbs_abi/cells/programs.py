@@ -83,13 +83,17 @@ def build(name, userland, progress=None):
     with locks.exclusive(folder / f".{target.name}.lock", f"building {name} for {userland.name}", seconds=600):
         if target.exists():
             return target
-        if progress:
-            progress.update(f"building {name} for {userland.name}")
-        _compile(program, userland, target)
+
+        def told(done, files):
+            if progress:
+                progress.update(f"building {name} for {userland.name}: {done}/{files}")
+
+        _compile(program, userland, target, told)
     return target
 
 
-def _compile(program, userland, target):
+def _compile(program, userland, target, told):
+    files = list(_files(program))
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         def compiled(source):
             made = pathlib.Path(scratch) / (source.stem + ".o")
@@ -98,7 +102,11 @@ def _compile(program, userland, target):
             return str(made)
 
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            objects = list(pool.map(compiled, _files(program)))
+            objects = []
+            told(0, len(files))
+            for compiled_file in pool.map(compiled, files):
+                objects.append(compiled_file)
+                told(len(objects), len(files))
         made = pathlib.Path(scratch) / target.name
         library_dir = userland.library_dirs[0]
         _run(["g++", *objects, "-static-libstdc++", "-static-libgcc", "-L", str(library_dir),

@@ -41,6 +41,7 @@ VABI_OLD(int, __pthread_key_create, (unsigned* key, void (*destroy)(void*)), (ke
 VABI_OLD(int, pthread_key_delete, (unsigned key), (key))
 VABI_OLD(void*, pthread_getspecific, (unsigned key), (key))
 VABI_OLD(int, pthread_setspecific, (unsigned key, const void* value), (key, value))
+VABI_OLD(int, pthread_sigmask, (int how, const void* set, void* old), (how, set, old))
 VABI_OLD(int, pthread_mutex_trylock, (void* mutex), (mutex))
 
 extern "C" {

@@ -4,9 +4,10 @@
     python3 -m verbs_abi.userlands.pin NAME…      (in scripts/)
 """
 
+import argparse
 import sys
 
-from verbs_abi import matrix, paths
+from verbs_abi import errors, matrix, paths
 from verbs_abi.userlands import archive
 
 FIELDS = ("name", "part", "source", "version", "file", "size", "sha256", "required", "purpose")
@@ -37,6 +38,20 @@ def pin(name):
     entry.path.write_text(matrix.formatted(entry.data))
 
 
+def main(argv=None):
+    parser = argparse.ArgumentParser(
+        prog="python3 -m verbs_abi.userlands.pin",
+        description="Writes a suite's current versions and digests into matrix/userlands/NAME.json.",
+    )
+    parser.add_argument("name", nargs="+", help="a userland; see verbs-abi list userlands")
+    try:
+        for name in parser.parse_args(argv).name:
+            pin(name)
+    except errors.UserError as error:
+        print(f"pin: {error}", file=sys.stderr)
+        return errors.EXIT_USAGE
+    return errors.EXIT_OK
+
+
 if __name__ == "__main__":
-    for argument in sys.argv[1:]:
-        pin(argument)
+    sys.exit(main())

@@ -18,7 +18,7 @@ namespace {
 #define REQ(field) VABI_F(mlx5_ib_create_cq, field)
 
 // enum ib_uverbs_ex_create_cq_flags
-constexpr uint32_t kTimestampCompletion = 1 << 0, kIgnoreOverrun = 1 << 1;
+constexpr uint32_t kIgnoreOverrun = 1 << 1;
 constexpr uint64_t kQuantum = 64;  // what an offset inside a page must be a multiple of
 
 uint32_t RoundUpPowerOfTwo(uint32_t value) {

@@ -184,8 +184,7 @@ class Flows : public Mlx5Test {
     uint32_t type = 0, flags = 0, priority = 0, comp_mask = 0;
     uint32_t qp = 0;
   };
-  // CREATE_FLOW (extended command 50) of so many specs.
-  int Create(const Attr& attr, std::initializer_list<Bytes> specs, const Bytes& driver = {}) {
+  Bytes FlowRequest(const Attr& attr, std::initializer_list<Bytes> specs) {
     Struct request = S(VABI_S(ib_uverbs_create_flow));
     request.Set(VABI_F(ib_uverbs_create_flow, comp_mask), attr.comp_mask);
     request.Set(VABI_F(ib_uverbs_create_flow, qp_handle), attr.qp != 0 ? attr.qp : raw_.handle);
@@ -197,10 +196,25 @@ class Flows : public Mlx5Test {
     body.Set(FLOW(size), chain.size());
     body.Set(FLOW(num_of_specs), specs.size());
     body.Set(FLOW(port), 1);
+    return Concat({request.bytes(), chain});
+  }
+  // CREATE_FLOW (extended command 50) of so many specs.
+  int Create(const Attr& attr, std::initializer_list<Bytes> specs, const Bytes& driver = {}) {
     Bytes reply(8);
-    const long result = WriteEx(50, Concat({request.bytes(), chain}), &reply, driver);
+    const long result = WriteEx(50, FlowRequest(attr, specs), &reply, driver);
     flow_ = In(reply).U32(VABI_F(ib_uverbs_create_flow_resp, flow_handle));
     return Errno(result);
+  }
+  // The same by DEVICE.INVOKE_WRITE, where the driver's part need not be words of 8 bytes.
+  int Invoke(std::initializer_list<Bytes> specs, const Bytes& driver) {
+    const Bytes core = FlowRequest({}, specs);
+    Bytes reply(8);
+    Request call = New(VABI_C(UVERBS_OBJECT_DEVICE), VABI_C(UVERBS_METHOD_INVOKE_WRITE));
+    call.AddConst(C(VABI_C(UVERBS_ATTR_WRITE_CMD)), 0x80000000 | 50);
+    call.AddIn(C(VABI_C(UVERBS_ATTR_CORE_IN)), core);
+    call.AddOut(C(VABI_C(UVERBS_ATTR_CORE_OUT)), reply);
+    call.AddIn(C(VABI_C(UVERBS_ATTR_UHW_IN)), driver);
+    return Errno(Ioctl(call));
   }
   int Destroy() {
     Struct request = S(VABI_S(ib_uverbs_destroy_flow));
@@ -446,6 +460,7 @@ int Go(Flows& t, Request call) {
 const std::vector<Offence>& Offences() {
   using F = Flows;
   static const auto* const all = new std::vector<Offence>{
+      {"mlx5.create_flow.length", EOPNOTSUPP, [](F& t) { return t.Invoke({t.Eth()}, Bytes(4)); }},
       {"mlx5.create_flow.counters", EINVAL,
        [](F& t) {
          return t.Create({}, {t.Eth()}, {2, 0, 0, 0, 0, 0, 0, 0});

@@ -71,16 +71,19 @@ class Suites:
             stamp.touch()
 
     def download(self, packages):
-        """Downloads the packages that are not in the cache yet. Returns {package: .deb path}."""
+        """Downloads the packages ("name" or "name=version") that are not in the cache yet. Returns
+        {package: .deb path}."""
         debs = self.root / "debs"
         debs.mkdir(parents=True, exist_ok=True)
         found = {}
         for package in packages:
-            have = sorted(debs.glob(f"{package.split('=')[0]}_*.deb"))
+            name, _, version = package.partition("=")
+            pattern = f"{name}_{version.replace(':', '%3a') or '*'}_*.deb"
+            have = sorted(debs.glob(pattern))
             if not have:
                 self.update()
                 self._run("apt-get", "-q", "download", package, cwd=debs)
-                have = sorted(debs.glob(f"{package.split('=')[0]}_*.deb"))
+                have = sorted(debs.glob(pattern))
             if not have:
                 raise AptError(f"package {package} is in none of {', '.join(self.suites)}; "
                                "stored recordings stay usable without it")

@@ -16,12 +16,14 @@ from verbs_abi.oracle import cpio
 from verbs_abi.oracle import kernels
 from verbs_abi.oracle import vm
 
-# rxe0 on a made-up Ethernet device, with the addresses that the fake kernel's worlds have.
-ADD_RXE = """
+# A made-up Ethernet device with the addresses that the fake kernel's worlds have, and rxe0 on it.
+ADD_ETH = """
 ip link set dummy0 name eth0
 ip link set eth0 address 00:00:c0:00:01:00
 ip addr add 10.0.0.1/24 dev eth0
 ip link set eth0 up
+"""
+ADD_RXE = ADD_ETH + """
 vabi-guest addlink rxe0 rxe eth0
 tries=0
 while [ "$tries" -lt 50 ] &&

@@ -120,3 +120,23 @@ def test_nothing_of_the_recordings_is_read_for_a_list():
                  "qp_calls", "data_calls", "write_table", "ioctl_table", "facts"):
         text = (source / f"{name}.py").read_text()
         assert "store" not in re.findall(r"from verbs_abi.oracle import (\w+)", text)
+
+
+def test_siw_is_asked_with_its_own_driver_number_and_structs():
+    known = facts.Facts("debian-6.12.117", driver="siw")
+    assert known.driver_id == 18  # enum rdma_driver_id
+    # struct siw_uresp_create_cq: cq_id, num_cqe, cq_key; the key is what is mapped.
+    assert known.size("rxe_create_cq_resp") == 16
+    assert known.places("rxe_create_cq_resp") == {"mi.offset": (8, 8)}
+    text = generate.call_list("debian-6.12.117", only="write.create_cq.length", driver="siw")
+    assert " mask=offset:r:16:8" in text  # behind ib_uverbs_create_cq_resp's 8 bytes
+    # driver_id as the ioctl header has it
+    ioctls = generate.call_list("debian-6.12.117", only="ioctl.pd", driver="siw")
+    assert ",12,0*" in ioctls
+    assert "data." not in generate.call_list("debian-6.12.117", only="data.", driver="siw")
+
+
+def test_rxe_is_asked_without_siws_structs():
+    known = facts.Facts("debian-6.12.117")
+    assert known.driver_id == 14
+    assert not known.has("siw_uresp_alloc_ctx") and not known.has("siw_ureq_reg_mr")

@@ -38,7 +38,9 @@ def _record(options):
         print(text, flush=True)
 
     def make(name):
-        if beside:
+        if options.driver == "siw":
+            record.record_siw(name, options.seed, tell, _room(options))
+        elif beside:
             record.record_beside(name, beside, tell, _room(options))
         else:
             record.record(name, options.seed, tell, not options.no_programs, options.afresh,
@@ -77,6 +79,8 @@ def register(subparsers):
                      help="also make calls that took the same kernel package down before")
     one.add_argument("--journey", choices=list(record.JOURNEYS),
                      help="keep the calls' answers; make this journey on the kernel")
+    one.add_argument("--driver", choices=("rxe", "siw"), default="rxe",
+                     help="siw: build it for the kernel and store what it answers as KERNEL-siw")
     one.add_argument("--only-programs", action="store_true",
                      help="keep the calls' answers; run the userlands' programs anew")
     one.add_argument("--no-programs", action="store_true",

@@ -1,21 +1,43 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A kernel's ABI facts (reference-headers/) as the call lists need them: sizes, fields, numbers."""
 
+import dataclasses
 import json
 
 from verbs_abi.oracle import kernels
 
 FOLDER = kernels.SOURCE_ROOT / "reference-headers"
 
-# Where the calls of the probe are declared; rxe is the driver that every recorded kernel can run.
+# Where the calls of the probe are declared, beside the driver's own header.
 HEADERS = ("rdma/ib_user_verbs.h", "rdma/ib_user_ioctl_cmds.h", "rdma/ib_user_ioctl_verbs.h",
-           "rdma/rdma_user_ioctl_cmds.h", "rdma/rdma_user_rxe.h", "rdma/rdma_netlink.h")
+           "rdma/rdma_user_ioctl_cmds.h", "rdma/rdma_netlink.h")
+
+
+@dataclasses.dataclass(frozen=True)
+class Driver:
+    """structs: what stands for rxe's struct in a call, {rxe's: (own, {rxe's field: own field})}."""
+
+    number: str
+    header: str
+    structs: dict = dataclasses.field(default_factory=dict)
+
+
+# rxe is the driver that every recorded kernel can run; siw has to be built.
+DRIVERS = {
+    "rxe": Driver("RDMA_DRIVER_RXE", "rdma/rdma_user_rxe.h"),
+    "siw": Driver("RDMA_DRIVER_SIW", "rdma/siw-abi.h", {
+        "rxe_create_cq_resp": ("siw_uresp_create_cq", {"mi.offset": "cq_key"}),
+        "rxe_create_qp_resp": ("siw_uresp_create_qp", {"rq_mi.offset": "rq_key",
+                                                       "sq_mi.offset": "sq_key"}),
+        "rxe_create_srq_resp": ("siw_uresp_create_srq", {"mi.offset": "srq_key"}),
+    }),
+}
 
 
 class Facts:
     """Structs and enumerations of one snapshot."""
 
-    def __init__(self, name, folder=FOLDER):
+    def __init__(self, name, folder=FOLDER, driver="rxe"):
         index = json.loads((folder / f"{name}.json").read_text())
         self.name = name
         self.structs = {}
@@ -23,10 +45,16 @@ class Facts:
         self.numbers = {}
         self._leaves = {}
         self._places = {}
-        for header in HEADERS:
+        about = DRIVERS[driver]
+        for header in (*HEADERS, about.header):
             digest = index["headers"].get(header)
             if digest:
                 self._add(json.loads((folder / "headers" / f"{header}.{digest}.json").read_text()))
+        self.driver_id = self.numbers[about.number]
+        for name, (own, fields) in about.structs.items():
+            self.structs[name] = self.structs[own]
+            self._places[name] = {field: self.places(own)[place]
+                                  for field, place in fields.items()}
 
     def _add(self, document):
         for decl in document["decls"]:

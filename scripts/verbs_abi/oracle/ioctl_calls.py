@@ -94,6 +94,8 @@ class Maker:
             call.add(Attr(UHW_OUT, size, "&d"))
             for word in method.driver_masks:
                 field, rule = word.split(":")
+                if field not in self.facts.places(method.driver_out):
+                    continue
                 offset, width = session._leaf(method.driver_out, field)
                 call.masks.append(f"{rule}:d:{offset}:{width}")
         return call

@@ -31,13 +31,15 @@ class Kernel:
     suites: tuple
     packages: tuple
     userland_suite: str
+    siw: dict = None  # the packages that siw.py builds its module from
 
 
 def table(path=TABLE):
     """All kernels by name, in the file's order."""
     rows = json.loads(path.read_text())["kernels"]
     return {row["name"]: Kernel(row["name"], row["release"], tuple(row["suites"]),
-                                tuple(row["packages"]), row["userland_suite"]) for row in rows}
+                                tuple(row["packages"]), row["userland_suite"], row.get("siw"))
+            for row in rows}
 
 
 def find(name):

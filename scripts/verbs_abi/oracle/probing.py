@@ -35,10 +35,10 @@ def case_of(call):
     return call.split(":", 1)[0]
 
 
-def run(kernel, list_text, report=lambda text: None, limit=None, lethal=()):
+def run(kernel, list_text, report=lambda text: None, limit=None, lethal=(), driver=None):
     """Answers of one kernel. A call that takes it down is answered "oops" and left out in the
     next boot, which goes on with the case in which it happened. lethal: calls of which that is
-    known already."""
+    known already. driver: (script that makes its device, archive) where it is not rxe."""
     from verbs_abi.oracle import cpio
     cases = [line.split(" ")[1] for line in list_text.splitlines() if line.startswith("case ")]
     answers, start, retried, suspect = Answers(), 0, False, ""
@@ -51,8 +51,11 @@ def run(kernel, list_text, report=lambda text: None, limit=None, lethal=()):
         archive = cpio.Archive()
         archive.file("job/list", list_text.encode())
         archive.file("job/skip", "".join(f"{call}\n" for call in answers.lethal).encode())
-        result = boot.run(kernel, SCRIPT.format(start=f"--from {cases[start]}"),
-                          extra=[archive.data()], timeout=900, stall=STALL_SECONDS)
+        script, extra = SCRIPT.format(start=f"--from {cases[start]}"), [archive.data()]
+        if driver:
+            script, extra = f"{driver[0]}{script}", [*extra, driver[1]]
+        result = boot.run(kernel, script, extra=extra, timeout=900, stall=STALL_SECONDS,
+                          rxe=not driver)
         answers.boots += 1
         lines, under_way = split(result.answers.decode(errors="replace"))
         if result.ended == "done" and ("all", "done") in lines:

@@ -11,6 +11,7 @@ from verbs_abi.oracle import journey
 from verbs_abi.oracle import kernels
 from verbs_abi.oracle import machine
 from verbs_abi.oracle import probing
+from verbs_abi.oracle import siw
 from verbs_abi.oracle import store
 
 
@@ -46,6 +47,24 @@ def record(name, seed=0, report=print, programs=True, afresh=False, changed=Fals
     about = recording.replace(lines, text, seed, packages, files, crashes)
     report(f"{name}: {about['calls']} calls in {len(wanted)} of {len(digests)} cases made, "
            f"{len(crashes)} crashes, {answers.boots} boots, {time.monotonic() - began:.0f} s")
+    return about
+
+
+def record_siw(name, seed=0, report=print, room=store.ROOM):
+    """Records what siw answers, as room/NAME-siw. Nothing is compared with it: it tells which
+    answers are the core's."""
+    began = time.monotonic()
+    unpacked = kernels.Unpacked(kernels.find(name)).prepare()
+    text = generate.call_list(name, seed, driver="siw")
+    digests = store.case_digests(text)
+    answers = probing.run(name, text, report, driver=(siw.ADD_SIW, siw.archive(unpacked)))
+    crashes = {call: {"case": digests[probing.case_of(call)], "console": crash_note(note)}
+               for call, note in answers.notes.items()}
+    packages = {**unpacked.package_versions(), **siw.packages(unpacked.kernel)}
+    about = store.Recording(f"{name}-siw", room).replace(answers.lines, text, seed, packages, {},
+                                                         crashes, "siw")
+    report(f"{name}: {about['calls']} calls of siw made, {len(crashes)} crashes, {answers.boots} "
+           f"boots, {time.monotonic() - began:.0f} s")
     return about
 
 

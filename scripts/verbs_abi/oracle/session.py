@@ -143,6 +143,8 @@ class Session:
                 result.append(f"{rule}:{object_name}:{offset}:{size}")
         for word in command.driver_masks if self.facts.has(command.driver_out) else ():
             field, rule = word.split(":")
+            if field not in self.facts.places(command.driver_out):
+                continue
             offset, size = self._leaf(command.driver_out, field)
             where = f"{driver_object}:{offset}" if driver_object else \
                 f"{object_name}:{max(core, 0) + offset}"
@@ -231,7 +233,7 @@ class Session:
                 calls.Blob.of(object_id, 2) + calls.Blob.of(method_id, 2) +
                 calls.Blob.of(header.get("num_attrs", len(attrs)), 2) +
                 calls.Blob.of(header.get("reserved1", 0), 8) +
-                calls.Blob.of(header.get("driver_id", self.facts.number("RDMA_DRIVER_RXE")), 4) +
+                calls.Blob.of(header.get("driver_id", self.facts.driver_id), 4) +
                 calls.Blob.of(header.get("reserved2", 0), 4))
         for attr in attrs:
             blob += attr.blob()

@@ -94,7 +94,7 @@ class Recording:
                                                                 "netlink.txt", "sysfs.txt")
                 for path in self.folder.glob(pattern)}
 
-    def replace(self, lines, list_text, seed, packages, files, crashes):
+    def replace(self, lines, list_text, seed, packages, files, crashes, driver="rxe"):
         """Stores a complete recording. files: {name: text} beside the answers."""
         fresh = self.folder.with_name(f".{self.kernel}.new")
         old = self.folder.with_name(f".{self.kernel}.old")
@@ -106,7 +106,7 @@ class Recording:
         for name, text in files.items():
             (fresh / name).parent.mkdir(parents=True, exist_ok=True)
             (fresh / name).write_text(text)
-        about = {"kernel": self.kernel, "packages": packages, "driver": "rxe", "seed": seed,
+        about = {"kernel": self.kernel, "packages": packages, "driver": driver, "seed": seed,
                  "date": datetime.date.today().isoformat(), "list": digest(list_text),
                  "calls": sum(not name.split(":", 1)[1].startswith(("setup", "end"))
                               for name in lines),

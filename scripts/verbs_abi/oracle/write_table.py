@@ -18,7 +18,7 @@ class Command:
     extended: bool = False
     needs: tuple = ()  # objects that must be there before
     values: dict = dataclasses.field(default_factory=dict)
-    driver_in: str = ""  # rxe's struct
+    driver_in: str = ""  # rxe's struct, siw's where rxe has none
     driver_out: str = ""
     gives: dict = dataclasses.field(default_factory=dict)  # symbol: reply field
     masks: dict = dataclasses.field(default_factory=dict)  # reply field: rule
@@ -49,7 +49,7 @@ AH = {"user_handle": USER_HANDLE, "pd_handle": "$pd", "attr.is_global": 1, "attr
 
 COMMANDS = (
     Command("GET_CONTEXT", "get_context", "get_context_resp", gives={"async": "async_fd"},
-            masks={"async_fd": "fd"}, consumes=True),
+            masks={"async_fd": "fd"}, consumes=True, driver_out="siw_uresp_alloc_ctx"),
     Command("QUERY_DEVICE", "query_device", "query_device_resp",
             needs=("context",), masks={"node_guid": "guid", "sys_image_guid": "guid"}),
     Command("QUERY_PORT", "query_port", "query_port_resp", needs=("context",),
@@ -64,7 +64,9 @@ COMMANDS = (
     Command("REG_MR", "reg_mr", "reg_mr_resp", needs=("pd", "data"),
             values={"start": "&data", "length": 4096, "hca_va": "&data", "pd_handle": "$pd",
                     "access_flags": 7},
-            gives={"mr": "mr_handle", "lkey": "lkey"}, masks={"lkey": "key", "rkey": "key"}),
+            gives={"mr": "mr_handle", "lkey": "lkey"}, masks={"lkey": "key", "rkey": "key"},
+            driver_in="siw_ureq_reg_mr", driver_out="siw_uresp_reg_mr",
+            driver_masks=("stag:key",)),
     Command("REREG_MR", "rereg_mr", "rereg_mr_resp", needs=("mr",),
             values={"mr_handle": "$mr", "flags": 4, "start": "&data", "length": 4096,
                     "hca_va": "&data", "pd_handle": "$pd", "access_flags": 1},

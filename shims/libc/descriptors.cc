@@ -74,12 +74,15 @@ void ReleaseIfOwned(std::unique_ptr<Description> last) {
 // The process whose memory this is. A child of vfork has the memory of its parent and descriptors
 // of its own: what it does to those must not be noted here.
 int g_process;
+// There may be descriptions of another process, and that they are used was not told yet.
+std::atomic<bool> g_inherited{false};
 
 void BeforeFork() { TheTable().mutex.lock(); }
 void AfterForkInParent() { TheTable().mutex.unlock(); }
 void AfterForkInChild() {
   TheTable().mutex.unlock();
   g_process = sys::GetPid();
+  g_inherited.store(TheTable().end != 0, std::memory_order_relaxed);
 }
 
 bool InOthersMemory() { return g_process != 0 && sys::GetPid() != g_process; }
@@ -96,7 +99,7 @@ void Duplicated(int from, int to) {
   if (from == to || InOthersMemory()) return;
   if (BitsOf(to) != 0) Closed(to);
   const uint8_t bits = BitsOf(from);
-  if (bits == 0) return;
+  if (bits == 0 || (bits & kOwn)) return;
   if (bits & kFake) {
     Table& table = TheTable();
     const std::lock_guard<std::mutex> lock(table.mutex);
@@ -112,7 +115,9 @@ void Duplicated(int from, int to) {
 void Closed(int fd) {
   const uint8_t bits = BitsOf(fd);
   if (bits == 0 || InOthersMemory()) return;
-  if (bits & kFake) {
+  if (bits & kOwn) {
+    // Not there for the program.
+  } else if (bits & kFake) {
     FdTable::Remove(fd);
   } else {
     SetBits(fd, 0);
@@ -135,6 +140,21 @@ void NoteExec() {
       return;
     }
   }
+}
+
+void NoteUse(int fd) {
+  if (!g_inherited.load(std::memory_order_relaxed)) return;
+  {
+    Table& table = TheTable();
+    const std::lock_guard<std::mutex> lock(table.mutex);
+    if (!(BitsOf(fd) & kFake)) return;
+    const Description* description = *SlotOf(table, fd);
+    if (description == nullptr || description->owner == g_process) return;
+    g_inherited.store(false, std::memory_order_relaxed);
+  }
+  TraceEvent("unmodelled",
+             "a process uses a device's file that it inherited by fork: its parent does not see "
+             "what it did");
 }
 
 bool IsNonBlocking(int fd) {

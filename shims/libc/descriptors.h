@@ -33,6 +33,11 @@ inline std::shared_ptr<SocketFile> GetSocket(int fd) {
 // A set*id call succeeded.
 void NoteCredentials();
 
+// The program did something with the file that the fake kernel answered. In a process that
+// inherited the file by fork it changed only this process' copy of the kernel's state: says so in
+// the trace, once.
+void NoteUse(int fd);
+
 // O_NONBLOCK as it stands now.
 bool IsNonBlocking(int fd);
 

@@ -15,6 +15,7 @@
 #include "shims/libc/paths.h"
 #include "shims/libc/state.h"
 #include "shims/sys/sys.h"
+#include "shims/trace/descriptor.h"
 #include "shims/trace/trace.h"
 #include "shims/uverbs/device.h"
 
@@ -106,6 +107,7 @@ bool InstallFakeKernels() {
     if (!InstallWorld(World(image))) {
       trace::Event("unmodelled", "a device of this world has no driver in the shim");
     }
+    if (const int fd = trace::Descriptor(); fd >= 0) SetBits(fd, kOwn);
     g_installed.store(true, std::memory_order_release);
   }
   return true;

@@ -22,6 +22,7 @@ enum FdBits : uint8_t {
   kDevFolder = 16,  // the world's /dev/infiniband
   kSocket = 32,     // with kFake: the File is a SocketFile
   kReadOnly = 64,   // with kFake: File::ReadOnly
+  kOwn = 128,       // the shim's own (the trace): for the program it is not open
 };
 
 inline constexpr int kMaxFds = 1 << 20;

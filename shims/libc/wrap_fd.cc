@@ -30,10 +30,31 @@ int Control(int fd, int command, void* argument, int (*native)(int, int, ...)) {
   return result;
 }
 
+// The lowest descriptor of the shim's own in the range, or -1.
+int FirstOwn(unsigned first, unsigned last) {
+  for (unsigned fd = first; fd <= last && fd < static_cast<unsigned>(kMaxFds); ++fd) {
+    if (g_fd_bits[fd] & kOwn) return static_cast<int>(fd);
+  }
+  return -1;
+}
+
+// Closes the range but for the shim's own descriptors.
+int CloseAround(unsigned first, unsigned last, int flags) {
+  for (int own; (own = FirstOwn(first, last)) >= 0; first = static_cast<unsigned>(own) + 1) {
+    const unsigned end = static_cast<unsigned>(own);
+    if (end > first) {
+      const int result = original::close_range()(first, end - 1, flags);
+      if (result != 0) return result;
+    }
+  }
+  return first <= last ? original::close_range()(first, last, flags) : 0;
+}
+
 }  // namespace
 
 int wrap_close(int fd) {
   if (VABI_UNLIKELY(BitsOf(fd) != 0)) {
+    if (BitsOf(fd) & kOwn) return Answer(-EBADF);
     const KeepErrno keep;
     Closed(fd);
   }
@@ -41,13 +62,24 @@ int wrap_close(int fd) {
 }
 
 int wrap_close_range(unsigned first, unsigned last, int flags) {
-  if (!(flags & kCloseRangeCloexec) && first <= last) ClosedRange(first, last);
-  return original::close_range()(first, last, flags);
+  if (VABI_LIKELY(!Active()) || (flags & kCloseRangeCloexec) || first > last) {
+    return original::close_range()(first, last, flags);
+  }
+  // Whether this kernel knows the call and the flags is asked of a range without descriptors: what
+  // fails has closed nothing.
+  const int result = original::close_range()(UINT_MAX, UINT_MAX, flags);
+  if (result != 0) return result;
+  ClosedRange(first, last);
+  return CloseAround(first, last, flags);
 }
 
 void wrap_closefrom(int first) {
-  ClosedRange(first < 0 ? 0 : static_cast<unsigned>(first), UINT_MAX);
-  original::closefrom()(first);
+  if (VABI_LIKELY(!Active())) return original::closefrom()(first);
+  const unsigned from = first < 0 ? 0 : static_cast<unsigned>(first);
+  ClosedRange(from, UINT_MAX);
+  const KeepErrno keep;
+  const int own = FirstOwn(from, UINT_MAX);
+  if (own < 0 || CloseAround(from, UINT_MAX, 0) != 0) original::closefrom()(first);
 }
 
 int wrap_dup(int fd) {

@@ -5,7 +5,9 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <cstdarg>
+#include <vector>
 
 #include "shims/libc/descriptors.h"
 #include "shims/libc/originals.h"
@@ -20,6 +22,7 @@ namespace {
   const std::shared_ptr<File> file = FdTable::Get(fd);
   if (file == nullptr) return sys::Read(fd, buffer, size);
   const KeepErrno keep;
+  NoteUse(fd);  // before: events of the parent's never arrive here
   return file->Read(buffer, size, IsNonBlocking(fd));
 }
 
@@ -27,15 +30,30 @@ namespace {
   const std::shared_ptr<File> file = FdTable::Get(fd);
   if (file == nullptr) return sys::Write(fd, buffer, size);
   const KeepErrno keep;
-  return file->Write(buffer, size);
+  const ssize_t result = file->Write(buffer, size);
+  if (result >= 0) NoteUse(fd);
+  return result;
 }
 
-// fs/read_write.c:do_loop_readv_writev: one call for each part, until one is short or fails.
+// lib/iov_iter.c:__import_iovec, then fs/read_write.c:do_loop_readv_writev: one call for each part,
+// until one is short or fails.
 template <typename Transfer>
-ssize_t EachPart(const struct ::iovec* parts, int count, Transfer transfer) {
-  if (count < 0 || count > 1024) return -EINVAL;
+ssize_t EachPart(const struct ::iovec* user, int count, Transfer transfer) {
+  constexpr int kMaxParts = 1024;  // UIO_MAXIOV
+  if (count < 0 || count > kMaxParts) return -EINVAL;
+  std::vector<struct ::iovec> parts(static_cast<size_t>(count));
+  const size_t bytes = parts.size() * sizeof(struct ::iovec);
+  if (sys::CopyFromUser(parts.data(), reinterpret_cast<uint64_t>(user), bytes) != 0) return -EFAULT;
+  size_t room = 0x7ffff000;  // MAX_RW_COUNT: the rest is cut off
+  for (struct ::iovec& part : parts) {
+    if (static_cast<ssize_t>(part.iov_len) < 0) return -EINVAL;
+    part.iov_len = std::min(part.iov_len, room);
+    room -= part.iov_len;
+  }
+  if (room == 0x7ffff000) return 0;
   ssize_t total = 0;
-  for (int i = 0; i < count; ++i) {
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0 && parts[i].iov_len == 0) continue;  // iov_iter_advance goes past these
     const ssize_t done = transfer(parts[i].iov_base, parts[i].iov_len);
     if (done < 0) return total > 0 ? total : done;
     total += done;
@@ -59,7 +77,9 @@ ssize_t EachPart(const struct ::iovec* parts, int count, Transfer transfer) {
   const std::shared_ptr<File> file = FdTable::Get(fd);
   if (file == nullptr) return -EBADF;
   const KeepErrno keep;
-  return file->Ioctl(request, argument);
+  const long result = file->Ioctl(request, argument);
+  if (result >= 0) NoteUse(fd);
+  return result;
 }
 
 [[gnu::noinline]] void* MmapFake(void* address, size_t size, int protection, int flags, int fd,
@@ -69,6 +89,7 @@ ssize_t EachPart(const struct ::iovec* parts, int count, Transfer transfer) {
   if (file != nullptr) {
     const KeepErrno keep;
     result = file->Mmap(address, size, protection, flags, offset);
+    if (result >= 0 || result < -4095) NoteUse(fd);
   }
   if (result < 0 && result >= -4095) {
     errno = static_cast<int>(-result);

@@ -4,6 +4,8 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include <cstring>
+
 #include "shims/libc/descriptors.h"
 #include "shims/libc/originals.h"
 #include "shims/sys/sys.h"
@@ -70,6 +72,25 @@ ssize_t ReceiveOn(int fd, void* buffer, size_t size, int flags, struct ::sockadd
   return result;
 }
 
+// A descriptor that another process, or this one, receives from a socket is only what stands behind
+// the fake file.
+void NotePassed(const struct ::msghdr* message) {
+  if (VABI_LIKELY(message->msg_control == nullptr || message->msg_controllen == 0)) return;
+  for (const struct ::cmsghdr* part = CMSG_FIRSTHDR(message); part != nullptr;
+       part = CMSG_NXTHDR(const_cast<struct ::msghdr*>(message),
+                          const_cast<struct ::cmsghdr*>(part))) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    const size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; ++i) {
+      int fd;
+      std::memcpy(&fd, CMSG_DATA(part) + i * sizeof fd, sizeof fd);
+      if (!(BitsOf(fd) & kFake)) continue;
+      TraceEvent("not_intercepted", "a descriptor of a fake device is passed over a socket");
+      return;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace vabi::libc
 
@@ -128,7 +149,13 @@ ssize_t wrap_sendto(int fd, const void* buffer, size_t size, int flags,
   return Answer(SendOn(fd, buffer, size, flags, address, length));
 }
 ssize_t wrap_sendmsg(int fd, const struct ::msghdr* message, int flags) {
-  if (!IsOurs(fd)) return original::sendmsg()(fd, message, flags);
+  if (!IsOurs(fd)) {
+    if (VABI_LIKELY(!Active())) return original::sendmsg()(fd, message, flags);
+    // Read after the call: what it took is readable.
+    const ssize_t result = original::sendmsg()(fd, message, flags);
+    if (result >= 0) NotePassed(message);
+    return result;
+  }
   return Answer(On(fd, [&](vabi::SocketFile& file) { return file.SendMessage(message, flags); }));
 }
 

@@ -1,32 +1,82 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Raw system calls go past every wrapper. What they do to a fake descriptor cannot be made right
 // here, but it is named in the trace, so that the outcome is not taken for a pass.
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include <cstdarg>
 
 #include "shims/libc/descriptors.h"
 #include "shims/libc/originals.h"
+#include "shims/libc/paths.h"
 
 namespace {
 
-// Calls whose first argument is a descriptor that may be ours.
-bool TakesDescriptor(long number) {
+// Which argument is a descriptor that may be ours; -1: none.
+int DescriptorArgument(long number) {
   switch (number) {
     case SYS_read:
     case SYS_write:
     case SYS_readv:
     case SYS_writev:
+    case SYS_pread64:
+    case SYS_pwrite64:
+    case SYS_preadv:
+    case SYS_pwritev:
+    case SYS_preadv2:
+    case SYS_pwritev2:
     case SYS_ioctl:
     case SYS_fstat:
     case SYS_sendmsg:
     case SYS_recvmsg:
+    case SYS_sendmmsg:
+    case SYS_recvmmsg:
     case SYS_sendto:
     case SYS_recvfrom:
-      return true;
+    case SYS_dup:
+    case SYS_dup2:
+    case SYS_dup3:
+      return 0;
+    case SYS_mmap:
+      return 4;
     default:
-      return false;
+      return -1;
   }
+}
+
+// Which argument is a path that may be ours, with its folder's descriptor right before it; -1:
+// none.
+int PathArgument(long number) {
+  switch (number) {
+    case SYS_open:
+    case SYS_stat:
+    case SYS_lstat:
+    case SYS_access:
+    case SYS_readlink:
+    case SYS_execve:
+      return 0;
+    case SYS_openat:
+    case SYS_openat2:
+    case SYS_newfstatat:
+    case SYS_statx:
+    case SYS_faccessat:
+    case SYS_faccessat2:
+    case SYS_readlinkat:
+    case SYS_execveat:
+      return 1;
+    default:
+      return -1;
+  }
+}
+
+bool IsOurPath(int dirfd, const char* path) {
+  using namespace vabi::libc;  // NOLINT: this file defines libc's names
+  if (!MayConcern(dirfd, path)) return false;
+  Located where;
+  Locate(dirfd, path, &where);
+  return where.kind != Located::Kind::kNative;
 }
 
 }  // namespace
@@ -38,14 +88,24 @@ long wrap_syscall(long number, ...) {
   va_start(list, number);
   for (long& argument : a) argument = va_arg(list, long);
   va_end(list);
-  const int fd = static_cast<int>(a[0]);
-  if (VABI_UNLIKELY((BitsOf(fd) & kFake) != 0)) {
-    if (TakesDescriptor(number)) {
-      TraceEvent("not_intercepted", "a raw system call on a fake descriptor");
-    } else if (number == SYS_close) {
-      const KeepErrno keep;
-      Closed(fd);
-    }
+  if (VABI_LIKELY(!Active())) {
+    return original::syscall()(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+  }
+  const int at = DescriptorArgument(number), path = PathArgument(number);
+  if (at >= 0 && (BitsOf(static_cast<int>(a[at])) & kFake) != 0) {
+    TraceEvent("not_intercepted", "a raw system call on a fake descriptor");
+  } else if (path >= 0 && IsOurPath(path == 0 ? AT_FDCWD : static_cast<int>(a[0]),
+                                    reinterpret_cast<const char*>(a[path]))) {
+    TraceEvent("not_intercepted", "a raw system call on a path of the fake kernel");
+  } else if (number == SYS_socket && a[0] == AF_NETLINK && a[2] == NETLINK_RDMA) {
+    TraceEvent("not_intercepted", "a raw system call for a socket of RDMA netlink");
+  } else if (number == SYS_io_uring_setup) {
+    TraceEvent("not_intercepted", "io_uring: what its requests do to fake files is not seen");
+  } else if (number == SYS_close) {
+    return wrap_close(static_cast<int>(a[0]));
+  } else if (number == SYS_close_range) {
+    return wrap_close_range(static_cast<unsigned>(a[0]), static_cast<unsigned>(a[1]),
+                            static_cast<int>(a[2]));
   }
   return original::syscall()(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }

@@ -2,11 +2,13 @@
 #include "shims/trace/trace.h"
 
 #include <fcntl.h>
+#include <sys/syscall.h>
 
 #include <atomic>
 #include <cstring>
 
 #include "shims/sys/sys.h"
+#include "shims/trace/descriptor.h"
 #include "shims/trace/errno_name.h"
 
 namespace vabi::trace {
@@ -125,12 +127,24 @@ void Attributes(Line* line, const Record& record) {
 
 }  // namespace
 
+// Out of the way of programs that count on low numbers, where the limit allows it.
+static int High(int fd) {
+  constexpr int kLowestFd = 700;
+  if (fd < 0) return fd;
+  const long high = sys::Syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, kLowestFd);
+  if (high < 0) return fd;
+  sys::Close(fd);
+  return static_cast<int>(high);
+}
+
+int Descriptor() { return trace_fd.load(std::memory_order_relaxed); }
+
 bool Enabled() { return trace_fd.load(std::memory_order_relaxed) >= 0; }
 
 void Open(const char* path) {
   const int fd = path == nullptr || path[0] == '\0'
                      ? -1
-                     : sys::Open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+                     : High(sys::Open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   const int old = trace_fd.exchange(fd < 0 ? -1 : fd);
   if (old >= 0) sys::Close(old);
 }

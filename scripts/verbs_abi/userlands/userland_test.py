@@ -159,12 +159,14 @@ def test_programs_that_nothing_can_be_preloaded_into_are_named(tmp_path):
     musl.write_bytes(
         image.replace(b"/lib64/ld-linux-x86-64.so.2", b"/lib/ld-musl-x86_64.so.1\0\0\0")
     )
+    musl.chmod(0o755)
     with pytest.raises(
         elf.NotInterceptable, match="runs on another C library .*/lib/ld-musl-x86_64.so.1"
     ):
         here.command([str(musl)], None, {})
     other = tmp_path / "other"
     other.write_bytes(image[:18] + b"\xb7\x00" + image[20:])  # EM_AARCH64
+    other.chmod(0o755)
     with pytest.raises(elf.NotInterceptable, match="is not an x86-64 program"):
         here.command([str(other)], None, {})
     with pytest.raises(elf.NotInterceptable, match="neither an ELF program nor a script"):

@@ -181,6 +181,7 @@ def test_the_copy_button_copies_the_exec_line(opened):
     opened.wait("return document.querySelector('.copy-exec').textContent === 'Copied'")
     opened.click(".filters [name=text]")
     opened.keys("Ctrl+v")
+    opened.wait("return document.querySelector('.filters [name=text]').value !== ''")
     assert opened.script("return document.querySelector('.filters [name=text]').value") == line
 
 

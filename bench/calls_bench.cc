@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// libc calls on files that have nothing to do with RDMA: what the shim costs a program that it is only a guest of.
-// Run bare, with the shim preloaded, and with another preloaded library for the record.
+// libc calls on files that have nothing to do with RDMA: what the shim costs a program that it is
+// only a guest of. Run bare, with the shim preloaded, and with another preloaded library for the
+// record.
 
 #include <benchmark/benchmark.h>
 #include <fcntl.h>

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <memory>
 
-// The seam between libc interposition and any fake kernel: open file descriptions and what opens them.
-// All calls return a result >= 0, or -errno, as the kernel does.
+// The seam between libc interposition and any fake kernel: open file descriptions and what opens
+// them. All calls return a result >= 0, or -errno, as the kernel does.
 
 namespace vabi {
 
@@ -17,22 +17,24 @@ class File {
  public:
   virtual ~File() = default;
 
-  // The real descriptor behind this file description (an eventfd or a memfd): poll, epoll, fcntl, dup and a
-  // raw mmap of it work natively. Owned by the process' descriptor table, not by this object.
+  // The real descriptor behind this file description (an eventfd or a memfd): poll, epoll, fcntl,
+  // dup and a raw mmap of it work natively. Owned by the process' descriptor table, not by this
+  // object.
   int backing_fd() const { return backing_fd_; }
   void set_backing_fd(int fd) { backing_fd_ = fd; }
 
-  // `nonblock` is the descriptor's O_NONBLOCK at this moment. A blocking read waits with poll on the
-  // backing descriptor, and holds no lock meanwhile.
+  // `nonblock` is the descriptor's O_NONBLOCK at this moment. A blocking read waits with poll on
+  // the backing descriptor, and holds no lock meanwhile.
   virtual ssize_t Read(void* user, size_t size, bool nonblock);
   virtual ssize_t Write(const void* user, size_t size);
   virtual long Ioctl(unsigned long request, void* argument);
   // A real address, or -errno.
   virtual long Mmap(void* address, size_t length, int protection, int flags, int64_t offset);
-  // What fstat says of it: S_IFCHR | permissions, and st_rdev; false: leave the backing file's own answer.
+  // What fstat says of it: S_IFCHR | permissions, and st_rdev; false: leave the backing file's own
+  // answer.
   virtual bool StatAs(unsigned int* mode, uint64_t* rdev) const;
-  // Opened for reading only, whatever the backing descriptor is: F_GETFL says O_RDONLY, and poll never says
-  // that it can be written to.
+  // Opened for reading only, whatever the backing descriptor is: F_GETFL says O_RDONLY, and poll
+  // never says that it can be written to.
   virtual bool ReadOnly() const { return false; }
   // Of a read-only file: what poll says of it. `readable`: what the backing descriptor says.
   virtual short PollAs(bool readable) const;
@@ -40,7 +42,8 @@ class File {
   virtual void Release() {}
   // Sockets only (RDMA netlink).
   virtual ssize_t Send(const void* user, size_t size);
-  // How the kernel names it in /proc/self/fd: "/dev/infiniband/uverbs0", "anon_inode:[infinibandevent]".
+  // How the kernel names it in /proc/self/fd: "/dev/infiniband/uverbs0",
+  // "anon_inode:[infinibandevent]".
   virtual const char* Name() const = 0;
 
  private:
@@ -53,7 +56,8 @@ struct Opened {
   std::shared_ptr<File> file;
 };
 
-// Which fake kernel a path or a socket belongs to. Implemented by the fake kernels, called by libc/.
+// Which fake kernel a path or a socket belongs to. Implemented by the fake kernels, called by
+// libc/.
 struct FakeKernel {
   // Opens a character device node of the world: 0 and *out, -errno, or 1: not a node of this world.
   static int OpenNode(const char* path, int flags, Opened* out);
@@ -61,8 +65,8 @@ struct FakeKernel {
   static int OpenNetlink(int type, int protocol, Opened* out);
 };
 
-// Files made by a command (completion channel, async event file) enter the process' descriptor table here;
-// implemented by libc/, and by a stub in unit tests.
+// Files made by a command (completion channel, async event file) enter the process' descriptor
+// table here; implemented by libc/, and by a stub in unit tests.
 struct FdTable {
   // Makes `fd` (a real descriptor, already open) stand for `file`.
   static void Install(int fd, std::shared_ptr<File> file);

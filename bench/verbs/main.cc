@@ -2,9 +2,11 @@
 //
 // Costs through the real libibverbs and provider, one JSON object on standard output:
 //   query_device_ns   one raw ioctl INVOKE_WRITE of QUERY_DEVICE on the device's descriptor
-//   send64_per_s      64-byte RC SENDs from one queue pair to another, each received and completed on both sides
-//   post_poll_ns      what the provider itself needs for such a message: post_recv, post_send and two poll_cq that find
-//                     their completion, with everything already there; its inverse is the limit of send64_per_s
+//   send64_per_s      64-byte RC SENDs from one queue pair to another, each received and completed
+//   on both sides post_poll_ns      what the provider itself needs for such a message: post_recv,
+//   post_send and two poll_cq that find
+//                     their completion, with everything already there; its inverse is the limit of
+//                     send64_per_s
 // Usage: verbs [DEVICE] [MESSAGES]
 
 #include <infiniband/verbs.h>
@@ -163,6 +165,7 @@ int main(int argc, char** argv) {
   const double limit = PostPollNs(&pair);
   journey::TearDown(&pair);
   ibv_close_device(context);
-  printf("{\"query_device_ns\": %.1f, \"send64_per_s\": %.0f, \"post_poll_ns\": %.1f}\n", query, sends, limit);
+  printf("{\"query_device_ns\": %.1f, \"send64_per_s\": %.0f, \"post_poll_ns\": %.1f}\n", query,
+         sends, limit);
   return journey::Failures() != 0 || sends < 0;
 }

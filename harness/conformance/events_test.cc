@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// What happens to devices while a program uses them: port events reach ibv_get_async_event(3), and a
-// removed device answers EIO to everything but destruction, which goes on
+// What happens to devices while a program uses them: port events reach ibv_get_async_event(3), and
+// a removed device answers EIO to everything but destruction, which goes on
 // (libibverbs/cmd_fallback.c, kernel: rdma_core.c:uverbs_destroy_ufile_hw).
 
 #include <poll.h>

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <span>
 
-// The vocabulary shared by the harness, which fills a world from a kernel's facts, and the fake kernel,
-// which reads it: every structure, field, constant, rule, knob, command and method that the fake kernel
-// knows by name has one id here. The rows stand in the rooms that use them (*.def).
+// The vocabulary shared by the harness, which fills a world from a kernel's facts, and the fake
+// kernel, which reads it: every structure, field, constant, rule, knob, command and method that the
+// fake kernel knows by name has one id here. The rows stand in the rooms that use them (*.def).
 
 namespace vabi {
 
@@ -80,8 +80,9 @@ constexpr size_t Index(Id id) {
   return static_cast<size_t>(id);
 }
 
-// How a rule behaves when `test --relax` takes it away: a check is skipped; a structural rule (a handle
-// that is not there, say) cannot be skipped, so it answers with an errno that no kernel uses there.
+// How a rule behaves when `test --relax` takes it away: a check is skipped; a structural rule (a
+// handle that is not there, say) cannot be skipped, so it answers with an errno that no kernel uses
+// there.
 enum class RuleKind : uint8_t { check, structural };
 
 struct FieldRow {
@@ -90,8 +91,8 @@ struct FieldRow {
   const char* path;
 };
 struct RuleRow {
-  const char* name;    // "ioctl.attr.unknown_mandatory"
-  int error;           // positive errno
+  const char* name;  // "ioctl.attr.unknown_mandatory"
+  int error;         // positive errno
   RuleKind kind;
   const char* source;  // file, function and version that it was taken from
 };

@@ -10,8 +10,8 @@
 namespace vabi {
 namespace {
 
-// Of everything that a process can notice: the image without its name, how its rules are known and where it
-// runs, and what sysfs shows otherwise.
+// Of everything that a process can notice: the image without its name, how its rules are known and
+// where it runs, and what sysfs shows otherwise.
 std::string DigestOf(const CompiledWorld& world) {
   auto image = std::make_unique<WorldImage>(*world.image);
   std::memset(image->kernel, 0, sizeof image->kernel);
@@ -94,7 +94,8 @@ Result<CompiledWorld> WorldCompiler::Compile(const WorldSpec& spec) {
 
   const std::string run_dir = spec.run_dir.string();
   if (run_dir.size() >= sizeof image->run_dir || spec.trace.size() >= sizeof image->trace_path) {
-    return Error{"path too long: " + (run_dir.size() >= sizeof image->run_dir ? run_dir : spec.trace)};
+    return Error{"path too long: " +
+                 (run_dir.size() >= sizeof image->run_dir ? run_dir : spec.trace)};
   }
   std::memcpy(image->run_dir, run_dir.c_str(), run_dir.size() + 1);
   std::memcpy(image->trace_path, spec.trace.c_str(), spec.trace.size() + 1);

@@ -13,12 +13,13 @@
 #include "harness/world/kernel_model.h"
 #include "harness/world/spec.h"
 
-// From a world's description to its image. Kernel models are kept between calls: many worlds share one.
+// From a world's description to its image. Kernel models are kept between calls: many worlds share
+// one.
 
 namespace vabi {
 
-// One change of what sysfs shows: at `path` (absolute) the file has this content, is absent, or its read
-// fails.
+// One change of what sysfs shows: at `path` (absolute) the file has this content, is absent, or its
+// read fails.
 struct SysfsEdit {
   std::string path;
   bool absent = false;

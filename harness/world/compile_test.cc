@@ -48,8 +48,9 @@ class ScratchRoot : public ::testing::Test {
   fs::path root_;
 };
 
-// rdma/ib_user_verbs.h and rdma/rdma_user_ioctl_cmds.h of the package: the write header is two words, the
-// ioctl header 24 bytes since it carries driver_id; modify_qp starts with two 32-byte address vectors.
+// rdma/ib_user_verbs.h and rdma/rdma_user_ioctl_cmds.h of the package: the write header is two
+// words, the ioctl header 24 bytes since it carries driver_id; modify_qp starts with two 32-byte
+// address vectors.
 TEST(WorldCompiler, TakesSizesAndPlacesFromTheKernelsOwnHeaders) {
   TestWorld newest("debian-7.3.4", {"mlx5"});
   EXPECT_EQ(newest.world().Size(VABI_S(ib_uverbs_cmd_hdr)), 8U);
@@ -91,7 +92,8 @@ std::vector<std::string> NodesOf(const WorldImage& image) {
   return nodes;
 }
 
-// core/user_mad.c:ib_umad_init_port, with and without rdma_cap_ib_smi before issmN; core/ucma.c:ucma_misc.
+// core/user_mad.c:ib_umad_init_port, with and without rdma_cap_ib_smi before issmN;
+// core/ucma.c:ucma_misc.
 TEST(WorldCompiler, GivesNodesOfTheModulesThatAreLoaded) {
   TestWorld newer("debian-6.12.117", {"mlx5", "rxe"});
   ASSERT_EQ(newer.image().device[0].link, LinkLayer::kInfiniband);
@@ -107,7 +109,8 @@ TEST(WorldCompiler, GivesNodesOfTheModulesThatAreLoaded) {
 
 // sw/rxe/rxe.h, rxe_param.h: what a device tells can be another number in another kernel.
 TEST(WorldCompiler, GivesDevicesTheNumbersOfTheirKernel) {
-  TestWorld old("linux-4.16", {"rxe"}), middle("linux-5.8", {"rxe"}), newest("debian-7.3.4", {"rxe"});
+  TestWorld old("linux-4.16", {"rxe"}), middle("linux-5.8", {"rxe"}),
+      newest("debian-7.3.4", {"rxe"});
   EXPECT_EQ(old.image().device[0].abi_version, 1U);
   EXPECT_EQ(middle.image().device[0].abi_version, 2U);
   EXPECT_EQ(middle.image().device[0].ports[0].pkey_count, 64);
@@ -116,7 +119,8 @@ TEST(WorldCompiler, GivesDevicesTheNumbersOfTheirKernel) {
   EXPECT_EQ(newest.image().device[0].ports[0].max_msg_size, 0x80000000U);
 }
 
-// Which tree has which driver (drivers/infiniband/hw, sw), and i40iw's uverbs_abi_ver, which 4.x leaves 0.
+// Which tree has which driver (drivers/infiniband/hw, sw), and i40iw's uverbs_abi_ver, which 4.x
+// leaves 0.
 TEST(WorldCompiler, KnowsWhichKernelHasWhichDriver) {
   WorldCompiler compiler(".");
   const auto has = [&](const char* kernel, DriverId driver) {
@@ -135,7 +139,8 @@ TEST(WorldCompiler, KnowsWhichKernelHasWhichDriver) {
   EXPECT_FALSE(has("debian-6.12.117", DriverId::ionic));
   EXPECT_TRUE(has("debian-7.2.13", DriverId::ionic));
   EXPECT_FALSE(has("debian-7.2.13", DriverId::qib));
-  TestWorld old("linux-4.16", {"i40iw"}), newer("linux-5.6", {"i40iw", "siw"}), newest("debian-6.12.117", {"siw"});
+  TestWorld old("linux-4.16", {"i40iw"}), newer("linux-5.6", {"i40iw", "siw"}),
+      newest("debian-6.12.117", {"siw"});
   EXPECT_EQ(old.image().device[0].abi_version, 0U);
   EXPECT_EQ(newer.image().device[0].abi_version, 5U);
   EXPECT_STRNE(newer.image().device[1].pci_address, "");
@@ -143,9 +148,11 @@ TEST(WorldCompiler, KnowsWhichKernelHasWhichDriver) {
 }
 
 TEST_F(ScratchRoot, ANumberOfAnUnknownKnobIsNamed) {
-  Write("providers/rxe.json", R"({"driver": "rxe", "links": ["roce"], "port": {"max_mtu": {"knob": "rxe.mtu"}}})");
-  EXPECT_THAT(ErrorFor("debian-7.3.4", "", "rxe"), AllOf(HasSubstr("rxe.json"), HasSubstr("/port: /max_mtu"),
-                                                        HasSubstr("unknown knob \"rxe.mtu\"")));
+  Write("providers/rxe.json",
+        R"({"driver": "rxe", "links": ["roce"], "port": {"max_mtu": {"knob": "rxe.mtu"}}})");
+  EXPECT_THAT(ErrorFor("debian-7.3.4", "", "rxe"),
+              AllOf(HasSubstr("rxe.json"), HasSubstr("/port: /max_mtu"),
+                    HasSubstr("unknown knob \"rxe.mtu\"")));
 }
 
 TEST_F(ScratchRoot, BrokenJsonIsNamedWithItsLine) {
@@ -157,8 +164,9 @@ TEST_F(ScratchRoot, AChangeThatNamesNothingIsRefusedWithItsPointer) {
   Write("kernels/odd.json",
         R"({"name":"odd","parent":"base","known_by":"source",
             "changes":[{"knob":"ioctl","value":0,"why":"x"},{"rule":"ioctl.absnt","on":false,"why":"x"}]})");
-  EXPECT_THAT(ErrorFor("odd"), AllOf(HasSubstr("odd.json: /changes/1: unknown rule \"ioctl.absnt\""),
-                                     HasSubstr("did you mean \"ioctl.absent\"")));
+  EXPECT_THAT(ErrorFor("odd"),
+              AllOf(HasSubstr("odd.json: /changes/1: unknown rule \"ioctl.absnt\""),
+                    HasSubstr("did you mean \"ioctl.absent\"")));
 }
 
 TEST_F(ScratchRoot, AChangeNeedsItsReason) {
@@ -168,7 +176,8 @@ TEST_F(ScratchRoot, AChangeNeedsItsReason) {
 }
 
 TEST_F(ScratchRoot, ParentsThatGoInACircleEnd) {
-  Write("kernels/a.json", R"({"name":"a","parent":"b","known_by":"source","headers":"debian-7.3.4"})");
+  Write("kernels/a.json",
+        R"({"name":"a","parent":"b","known_by":"source","headers":"debian-7.3.4"})");
   Write("kernels/b.json", R"({"name":"b","parent":"a","known_by":"source"})");
   EXPECT_THAT(ErrorFor("a"), HasSubstr("/parent: the chain of parents has no end"));
 }

@@ -55,8 +55,8 @@ void AddGid(PortImage* port, uint8_t type, const uint8_t (&raw)[16], uint32_t if
 }
 
 // The GID table as the kernel fills it: InfiniBand, one entry of subnet prefix and port GUID; RoCE
-// (roce_gid_mgmt.c), the link-local address and an IPv4 address, each once per RoCE version that the device
-// speaks.
+// (roce_gid_mgmt.c), the link-local address and an IPv4 address, each once per RoCE version that
+// the device speaks.
 void FillGids(const DeviceImage& device, bool speaks_v1, PortImage* port, uint32_t number) {
   uint8_t link_local[16] = {0xfe, 0x80};
   StoreBigEndian64(link_local + 8, device.node_guid);
@@ -65,7 +65,8 @@ void FillGids(const DeviceImage& device, bool speaks_v1, PortImage* port, uint32
     return;
   }
   if (device.node_type == kNodeRnic) {
-    // core/cache.c: an iWARP device's one GID is its network interface's address (iw_query_gid of its driver).
+    // core/cache.c: an iWARP device's one GID is its network interface's address (iw_query_gid of
+    // its driver).
     uint8_t mac[16] = {};
     for (int i = 0; i < 3; ++i) mac[i] = static_cast<uint8_t>(device.node_guid >> (56 - 8 * i));
     for (int i = 0; i < 3; ++i) mac[3 + i] = static_cast<uint8_t>(device.node_guid >> (16 - 8 * i));
@@ -76,8 +77,8 @@ void FillGids(const DeviceImage& device, bool speaks_v1, PortImage* port, uint32
     AddGid(port, 0, link_local, 0);  // hw/efa/efa_verbs.c: efa_query_gid
     return;
   }
-  const uint8_t ipv4[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0,
-                            static_cast<uint8_t>(number + 1)};
+  const uint8_t ipv4[16] = {0, 0, 0,    0,    0,  0, 0, 0,
+                            0, 0, 0xff, 0xff, 10, 0, 0, static_cast<uint8_t>(number + 1)};
   const uint32_t ifindex = number + 2;
   if (speaks_v1) AddGid(port, 1, link_local, ifindex);
   AddGid(port, 2, link_local, ifindex);
@@ -105,11 +106,13 @@ void FillPort(const json& provider, const std::string& link, uint32_t number, De
   port.pkey_count = static_cast<uint16_t>(Number(values, "pkey_count", 1));
   port.pkeys[0] = 0xffff;
   FillGids(*device, provider.value("roce_v1", false), &port, number);
-  if (device->link == LinkLayer::kEthernet) SetText(port.ndev, provider.value("ndev", "eth" + std::to_string(number)));
+  if (device->link == LinkLayer::kEthernet)
+    SetText(port.ndev, provider.value("ndev", "eth" + std::to_string(number)));
 }
 
-// Where the device sits: its own "pci", or for a software device the card of the network interface under it, in
-// kernels whose knob says that this is its parent ("parent_pci": {"knob": "rxe.parent", …}).
+// Where the device sits: its own "pci", or for a software device the card of the network interface
+// under it, in kernels whose knob says that this is its parent ("parent_pci": {"knob":
+// "rxe.parent", …}).
 json PciOf(const json& provider, const WorldImage& image) {
   if (provider.contains("pci")) return provider["pci"];
   if (!provider.contains("parent_pci")) return nullptr;
@@ -151,7 +154,8 @@ Result<bool> AddDevice(const fs::path& root, const DeviceSpec& spec, WorldImage*
   const fs::path dir = root / "matrix" / "providers";
   const fs::path path = dir / (spec.provider + ".json");
   if (!fs::exists(path)) {
-    return Error{"unknown provider \"" + spec.provider + "\"" + Nearest(spec.provider, JsonNames(dir))};
+    return Error{"unknown provider \"" + spec.provider + "\"" +
+                 Nearest(spec.provider, JsonNames(dir))};
   }
   auto file = ReadJsonFile(path);
   if (!file) return Error{file.error()};
@@ -172,10 +176,12 @@ Result<bool> AddDevice(const fs::path& root, const DeviceSpec& spec, WorldImage*
     const std::vector<std::string> links = provider.at("links").get<std::vector<std::string>>();
     const std::string link = spec.link.empty() ? links.at(0) : spec.link;
     if (std::find(links.begin(), links.end(), link) == links.end()) {
-      return Error{"provider " + spec.provider + " has no link \"" + link + "\"" + Nearest(link, links)};
+      return Error{"provider " + spec.provider + " has no link \"" + link + "\"" +
+                   Nearest(link, links)};
     }
-    device.link = link == "ib" ? LinkLayer::kInfiniband
-                               : link == "unspecified" ? LinkLayer::kUnspecified : LinkLayer::kEthernet;
+    device.link = link == "ib"            ? LinkLayer::kInfiniband
+                  : link == "unspecified" ? LinkLayer::kUnspecified
+                                          : LinkLayer::kEthernet;
 
     std::string name = spec.name;
     if (name.empty()) {

@@ -10,9 +10,9 @@
 
 namespace vabi {
 
-// Adds the device that `spec` asks for, as matrix/providers/NAME.json describes it, with addresses of its
-// own: GUIDs, LIDs, GIDs and PCI slots are made from its number in the world, so that equal worlds are equal
-// byte for byte.
+// Adds the device that `spec` asks for, as matrix/providers/NAME.json describes it, with addresses
+// of its own: GUIDs, LIDs, GIDs and PCI slots are made from its number in the world, so that equal
+// worlds are equal byte for byte.
 facts::Result<bool> AddDevice(const std::filesystem::path& root, const DeviceSpec& spec,
                               WorldImage* image);
 

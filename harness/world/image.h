@@ -7,8 +7,9 @@
 
 #include "harness/world/abi_tables.h"
 
-// The world file: one flat image, mapped read-only by the fake kernel. No pointers, no parsing. A world is a
-// kernel model (facts plus the kernel's file in matrix/), the devices, what the process may see, and faults.
+// The world file: one flat image, mapped read-only by the fake kernel. No pointers, no parsing. A
+// world is a kernel model (facts plus the kernel's file in matrix/), the devices, what the process
+// may see, and faults.
 
 namespace vabi {
 
@@ -17,7 +18,8 @@ inline constexpr char kWorldMagic[8] = {'V', 'A', 'B', 'I', 'W', 'L', 'D', '1'};
 // How a rule, or a whole kernel model, is known; from the best to the weakest.
 enum class KnownBy : uint8_t { kCalibrated, kSource, kHeaders };
 
-// Where a field stands in this kernel's structure: bytes. offset < 0: this kernel has no such field.
+// Where a field stands in this kernel's structure: bytes. offset < 0: this kernel has no such
+// field.
 struct FieldLoc {
   int16_t offset;
   uint16_t size;
@@ -29,13 +31,17 @@ struct ConstEntry {
 };
 
 struct RuleEntry {
-  int16_t error;  // positive errno
-  uint8_t on;     // this kernel has the rule
+  int16_t error;    // positive errno
+  uint8_t on;       // this kernel has the rule
   uint8_t relaxed;  // `test --relax` took it away
   KnownBy known_by;
 };
 
-enum class LinkLayer : uint8_t { kUnspecified = 0, kInfiniband = 1, kEthernet = 2 };  // enum rdma_link_layer
+enum class LinkLayer : uint8_t {
+  kUnspecified = 0,
+  kInfiniband = 1,
+  kEthernet = 2
+};  // enum rdma_link_layer
 
 struct PortImage {
   uint16_t lid;
@@ -65,23 +71,23 @@ struct PortImage {
 };
 
 struct DeviceImage {
-  char name[64];          // "mlx5_0"
+  char name[64];  // "mlx5_0"
   DriverId driver;
   uint32_t driver_id;     // enum rdma_driver_id as this kernel numbers it
   uint32_t index;         // NLDEV dev index
   uint32_t uverbs;        // the N of uverbsN
   uint32_t major, minor;  // of the node
   LinkLayer link;
-  uint8_t node_type;      // enum rdma_node_type, 1 = CA
+  uint8_t node_type;  // enum rdma_node_type, 1 = CA
   uint8_t port_count;
-  uint32_t abi_version;   // ops.uverbs_abi_ver, as netlink tells it
+  uint32_t abi_version;     // ops.uverbs_abi_ver, as netlink tells it
   uint64_t node_guid;       // host order
   uint64_t sys_image_guid;  // host order
   char fw_ver[64];
   char board_id[64];
   char node_desc[64];
   uint32_t vendor_id, vendor_part_id, hw_ver;
-  char pci_address[16];     // "0000:a1:00.0"; empty: a virtual device
+  char pci_address[16];      // "0000:a1:00.0"; empty: a virtual device
   char hidden_from_netlink;  // 1: this world's netlink does not tell of the device
   PortImage ports[2];
 };
@@ -93,7 +99,8 @@ struct Redirect {
   char to[256];    // where it stands
 };
 
-// One thing that goes wrong on purpose. `step` names what it hits, as the trace names it: a write command
+// One thing that goes wrong on purpose. `step` names what it hits, as the trace names it: a write
+// command
 // ("CREATE_CQ"), a method ("DEVICE.GET_CONTEXT"), "mmap:KIND", "open", "stat", "netlink:OP".
 struct Fault {
   char step[64];
@@ -118,13 +125,13 @@ struct ReadError {
 };
 
 struct NodeView {
-  char path[64];   // "/dev/infiniband/uverbs0"
+  char path[64];  // "/dev/infiniband/uverbs0"
   uint8_t present;
-  uint8_t kind;      // 0 character device, 1 regular file
-  uint32_t mode;     // permission bits
+  uint8_t kind;   // 0 character device, 1 regular file
+  uint32_t mode;  // permission bits
   uint32_t uid, gid;
   uint32_t major, minor;  // what stat says
-  int32_t device;    // index into devices; -1: another node
+  int32_t device;         // index into devices; -1: another node
 };
 
 struct WorldImage {
@@ -145,19 +152,20 @@ struct WorldImage {
   uint8_t write_served[kCountOf<WriteId>];
   uint8_t write_ex_served[kCountOf<WriteExId>];
   uint8_t method_served[kCountOf<MethodId>];
-  uint8_t op_served[kCountOf<DriverId>][kCountOf<Op>];  // 0: this kernel's driver has not that operation
+  uint8_t op_served[kCountOf<DriverId>]
+                   [kCountOf<Op>];  // 0: this kernel's driver has not that operation
 
   uint32_t device_count;
   DeviceImage device[kMaxDevices];
 
   // What the process may see.
-  uint32_t uid, gid;            // whom permissions are checked for
-  uint8_t check_permissions;    // 0: as root
-  uint8_t virtual_time;         // waits inside libraries pass at once
-  char run_dir[256];            // never shown to the process
-  char trace_path[256];         // empty: no trace
+  uint32_t uid, gid;          // whom permissions are checked for
+  uint8_t check_permissions;  // 0: as root
+  uint8_t virtual_time;       // waits inside libraries pass at once
+  char run_dir[256];          // never shown to the process
+  char trace_path[256];       // empty: no trace
   uint32_t redirect_count;
-  Redirect redirect[32];        // longest prefix first
+  Redirect redirect[32];  // longest prefix first
   uint32_t node_count;
   NodeView node[kMaxDevices * 4];
   uint32_t read_error_count;

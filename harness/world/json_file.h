@@ -26,7 +26,8 @@ inline facts::Result<nlohmann::json> ReadJsonFile(const std::filesystem::path& p
   } catch (const nlohmann::json::parse_error& error) {
     const size_t end = std::min(text.size(), error.byte == 0 ? 0 : error.byte - 1);
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<long>(end), '\n');
-    return facts::Error{path.string() + ":" + std::to_string(line) + ": not valid JSON: " + error.what()};
+    return facts::Error{path.string() + ":" + std::to_string(line) +
+                        ": not valid JSON: " + error.what()};
   }
 }
 

@@ -67,7 +67,8 @@ void FillFromFacts(const facts::Snapshot& snapshot, facts::Arch arch, WorldImage
   }
   for (size_t i = 0; i < WriteExNames().size(); ++i) {
     image->write_ex_served[i] =
-        snapshot.Constant(std::string("IB_USER_VERBS_EX_CMD_") + WriteExNames()[i], arch).has_value();
+        snapshot.Constant(std::string("IB_USER_VERBS_EX_CMD_") + WriteExNames()[i], arch)
+            .has_value();
   }
   std::memset(image->op_served, 1, sizeof image->op_served);
 }
@@ -126,7 +127,8 @@ Result<KernelModel> KernelModel::Load(const fs::path& root, const std::string& n
     chain.push_back(std::move(*file));
   }
   const KernelFile& own = chain.front();
-  if (headers.empty()) return At(own.path, "/headers", "needs the name of a snapshot in reference-headers");
+  if (headers.empty())
+    return At(own.path, "/headers", "needs the name of a snapshot in reference-headers");
 
   auto snapshot = facts::Snapshot::Load(root / "reference-headers", headers);
   if (!snapshot) return At(own.path, "/headers", snapshot.error());
@@ -150,9 +152,10 @@ Result<KernelModel> KernelModel::Load(const fs::path& root, const std::string& n
     calibrated.insert(part.get<std::string>());
   }
   for (size_t i = 0; i < RuleRows().size(); ++i) {
-    image->rule[i].known_by = *known_by == KnownBy::kCalibrated && !IsCalibrated(RuleRows()[i].name, calibrated)
-                                  ? KnownBy::kSource
-                                  : *known_by;
+    image->rule[i].known_by =
+        *known_by == KnownBy::kCalibrated && !IsCalibrated(RuleRows()[i].name, calibrated)
+            ? KnownBy::kSource
+            : *known_by;
   }
 
   for (auto file = chain.rbegin(); file != chain.rend(); ++file) {

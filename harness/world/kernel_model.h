@@ -12,13 +12,13 @@
 #include "harness/facts/snapshot.h"
 #include "harness/world/model_changes.h"
 
-// A kernel model: the facts of its header snapshot, then the changes of its file in matrix/kernels and of all
-// its parents, the oldest first.
+// A kernel model: the facts of its header snapshot, then the changes of its file in matrix/kernels
+// and of all its parents, the oldest first.
 //
 // matrix/kernels/NAME.json:
-//   "name", "parent" (absent in the oldest), "headers" (a snapshot of reference-headers, else the parent's),
-//   "known_by", "calibrated" (["core", "rxe"]: parts that a real kernel of this version has confirmed),
-//   "released" ("2016-01-10"), "changes" (see model_changes.h; each with a "why").
+//   "name", "parent" (absent in the oldest), "headers" (a snapshot of reference-headers, else the
+//   parent's), "known_by", "calibrated" (["core", "rxe"]: parts that a real kernel of this version
+//   has confirmed), "released" ("2016-01-10"), "changes" (see model_changes.h; each with a "why").
 
 namespace vabi {
 

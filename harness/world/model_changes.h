@@ -10,13 +10,14 @@
 #include "harness/facts/snapshot.h"
 #include "harness/world/image.h"
 
-// The items of a "changes" list that turn one thing of a kernel model: the same words in kernel files and in
-// overlays. Each names exactly one subject:
+// The items of a "changes" list that turn one thing of a kernel model: the same words in kernel
+// files and in overlays. Each names exactly one subject:
 //
 //   {"rule": "write.count", "on": false} or {"rule": …, "errno": "EINVAL"}   [+ "known_by"]
 //   {"knob": "netlink.level", "value": 2}
 //   {"method": "CQ.CREATE", "served": false}      an ioctl method
-//   {"attribute": "UVERBS_ATTR_CREATE_QP_EVENT_FD", "served": false}    also any other constant: absent
+//   {"attribute": "UVERBS_ATTR_CREATE_QP_EVENT_FD", "served": false}    also any other constant:
+//   absent
 //   {"write": "OPEN_QP", "served": false}  {"write_ex": "CREATE_WQ", "served": false}
 //   {"driver": "rxe", "op": "alloc_mw", "served": false}
 //   {"driver": "rxe", "present": false}           this kernel has no such driver
@@ -36,8 +37,8 @@ struct DriverPresence {
   bool present[kCountOf<DriverId>];
 };
 
-// True: the item was one of the above and has been applied. False: it is of another kind. An error says what
-// is wrong with it, without place.
+// True: the item was one of the above and has been applied. False: it is of another kind. An error
+// says what is wrong with it, without place.
 facts::Result<bool> ApplyModelChange(const nlohmann::json& change, WorldImage* image,
                                      DriverPresence* drivers);
 

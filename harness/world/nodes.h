@@ -6,20 +6,20 @@
 
 #include "harness/world/image.h"
 
-// The nodes of /dev/infiniband beside uverbsN: their names and numbers follow from the devices. What
-// happens behind them is not modelled; sysfs, netlink and stat tell of them.
+// The nodes of /dev/infiniband beside uverbsN: their names and numbers follow from the devices.
+// What happens behind them is not modelled; sysfs, netlink and stat tell of them.
 
 namespace vabi {
 
-inline constexpr uint32_t kMadMajor = 231;       // core/user_mad.c:IB_UMAD_MAJOR
-inline constexpr uint32_t kIssmBaseMinor = 64;   // IB_UMAD_NUM_FIXED_MINOR
+inline constexpr uint32_t kMadMajor = 231;      // core/user_mad.c:IB_UMAD_MAJOR
+inline constexpr uint32_t kIssmBaseMinor = 64;  // IB_UMAD_NUM_FIXED_MINOR
 inline constexpr uint32_t kMiscMajor = 10;
 // rdma_cm asks for any minor of a misc device; the first that newer kernels give out.
 inline constexpr uint32_t kRdmaCmMinor = 256;
 
 struct MadNode {
-  uint32_t device;    // index in the world
-  uint32_t number;    // the N of umadN and issmN
+  uint32_t device;  // index in the world
+  uint32_t number;  // the N of umadN and issmN
   uint8_t port;
   bool subnet_manager;  // issmN, else umadN
   uint32_t minor;

@@ -17,7 +17,8 @@ using nlohmann::json;
 namespace fs = std::filesystem;
 
 void ReplaceAll(std::string* text, const std::string& from, const std::string& to) {
-  for (size_t at = text->find(from); at != std::string::npos; at = text->find(from, at + to.size())) {
+  for (size_t at = text->find(from); at != std::string::npos;
+       at = text->find(from, at + to.size())) {
     text->replace(at, from.size(), to);
   }
 }
@@ -60,7 +61,8 @@ template <typename Target>
 using Setters = std::map<std::string, void (*)(Target&, int64_t)>;
 
 template <typename Target>
-Result<bool> Set(const Setters<Target>& setters, const json& change, const char* key, Target& target) {
+Result<bool> Set(const Setters<Target>& setters, const json& change, const char* key,
+                 Target& target) {
   const std::string name = change[key].get<std::string>();
   const auto setter = setters.find(name);
   if (setter == setters.end()) {
@@ -142,9 +144,9 @@ struct EventRow {
   const char* name;
   uint32_t number;
 };
-constexpr EventRow kPortEvents[] = {{"PORT_ACTIVE", 9}, {"PORT_ERR", 10},  {"LID_CHANGE", 11},
-                                    {"PKEY_CHANGE", 12}, {"SM_CHANGE", 13}, {"CLIENT_REREGISTER", 17},
-                                    {"GID_CHANGE", 18}};
+constexpr EventRow kPortEvents[] = {
+    {"PORT_ACTIVE", 9}, {"PORT_ERR", 10},          {"LID_CHANGE", 11}, {"PKEY_CHANGE", 12},
+    {"SM_CHANGE", 13},  {"CLIENT_REREGISTER", 17}, {"GID_CHANGE", 18}};
 
 Result<bool> AddStep(const json& change, WorldImage* image) {
   ScriptStep step = {};
@@ -171,7 +173,8 @@ Result<bool> AddStep(const json& change, WorldImage* image) {
     return Error{"needs a moment, such as 2s, 500ms or 100cmds, not \"" + when + "\""};
   }
   for (uint32_t i = 0; i < image->device_count; ++i) {
-    if (image->script_count == std::size(image->script)) return Error{"too many events in one world"};
+    if (image->script_count == std::size(image->script))
+      return Error{"too many events in one world"};
     step.device = static_cast<int32_t>(i);
     image->script[image->script_count++] = step;
   }
@@ -198,7 +201,8 @@ Result<bool> AddEdit(const json& change, CompiledWorld* world) {
 Result<bool> ApplyToDevice(const json& change, uint32_t number, CompiledWorld* world) {
   WorldImage& image = *world->image;
   if (change.contains("device")) return Set(kDeviceSetters, change, "device", image.device[number]);
-  if (change.contains("port")) return Set(kPortSetters, change, "port", image.device[number].ports[0]);
+  if (change.contains("port"))
+    return Set(kPortSetters, change, "port", image.device[number].ports[0]);
   if (change.contains("node")) {
     for (uint32_t i = 0; i < image.node_count; ++i) {
       if (image.node[i].device != static_cast<int32_t>(number)) continue;
@@ -234,7 +238,8 @@ Result<bool> ApplyChange(const json& change, const OverlaySpec& overlay, Compile
     return true;
   }
   const json filled = FillIn(change, overlay, nullptr);
-  if (filled.contains("event") || filled.contains("unplug")) return AddStep(filled, world->image.get());
+  if (filled.contains("event") || filled.contains("unplug"))
+    return AddStep(filled, world->image.get());
   if (filled.contains("fault")) return AddFault(filled, world->image.get());
   if (filled.contains("sysfs")) return AddEdit(filled, world);
   if (filled.contains("userland")) {
@@ -254,13 +259,15 @@ Result<bool> ApplyOverlay(const fs::path& root, const OverlaySpec& overlay, Comp
   const fs::path dir = root / "matrix" / "overlays";
   const fs::path path = dir / (overlay.name + ".json");
   if (!fs::exists(path)) {
-    return Error{"unknown overlay \"" + overlay.name + "\"" + Nearest(overlay.name, JsonNames(dir))};
+    return Error{"unknown overlay \"" + overlay.name + "\"" +
+                 Nearest(overlay.name, JsonNames(dir))};
   }
   auto file = ReadJsonFile(path);
   if (!file) return Error{file.error()};
   const bool takes_value = file->contains("value");
   if (takes_value != overlay.has_value) {
-    return Error{"overlay " + overlay.text + (takes_value ? ": needs a value: " : ": takes no value") +
+    return Error{"overlay " + overlay.text +
+                 (takes_value ? ": needs a value: " : ": takes no value") +
                  (takes_value ? (*file)["value"].get<std::string>() : "")};
   }
 

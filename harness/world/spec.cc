@@ -26,7 +26,7 @@ OverlaySpec OverlaySpec::Parse(const std::string& text) {
 
 Result<WorldSpec> WorldSpec::FromJson(const json& value) {
   if (!value.is_object()) return Error{"a world must be an object"};
-  static const std::set<std::string> kKeys = {"kernel", "devices", "overlays", "relax",
+  static const std::set<std::string> kKeys = {"kernel",  "devices",   "overlays", "relax",
                                               "run_dir", "cache_dir", "trace"};
   for (const auto& [key, unused] : value.items()) {
     if (kKeys.count(key) == 0) return Error{"/" + key + ": unknown key"};

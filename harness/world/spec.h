@@ -29,9 +29,9 @@ struct DeviceSpec {
 };
 
 struct OverlaySpec {
-  std::string text;      // as given
+  std::string text;  // as given
   std::string name;
-  std::string step;      // errno@STEP=EIO: "STEP"; or a device's name
+  std::string step;  // errno@STEP=EIO: "STEP"; or a device's name
   std::string value;
   bool has_value = false;
 

@@ -12,10 +12,10 @@
 #include "harness/world/compile.h"
 #include "harness/world/world.h"
 
-// A world in memory for unit tests, from the project's own matrix/ and reference-headers/. Tests run in the
-// source root (cmake/VabiTest.cmake). Ends the program when the world cannot be made: a test without its
-// world says nothing. VERBS_ABI_TEST_RELAX=RULE takes that rule away from every world of the program:
-// `test --relax` asks which tests notice.
+// A world in memory for unit tests, from the project's own matrix/ and reference-headers/. Tests
+// run in the source root (cmake/VabiTest.cmake). Ends the program when the world cannot be made: a
+// test without its world says nothing. VERBS_ABI_TEST_RELAX=RULE takes that rule away from every
+// world of the program: `test --relax` asks which tests notice.
 
 namespace vabi {
 

@@ -19,8 +19,9 @@ namespace vabi {
 #define VABI_C(name) (::vabi::ConstId::name)
 #define VABI_S(name) (::vabi::StructId::name)
 
-// Unit tests that are watched for `test --relax` keep here which rules were asked for (test_rules.cc); null
-// everywhere else. A rule is asked for only where its condition holds, so nobody else pays for it.
+// Unit tests that are watched for `test --relax` keep here which rules were asked for
+// (test_rules.cc); null everywhere else. A rule is asked for only where its condition holds, so
+// nobody else pays for it.
 inline std::atomic<std::atomic<bool>*> rules_asked{nullptr};
 
 class World {
@@ -34,7 +35,8 @@ class World {
   bool Has(StructId id) const { return Size(id) != 0; }
   FieldLoc At(FieldId id) const { return image_->field[Index(id)]; }
   bool Has(FieldId id) const { return At(id).offset >= 0; }
-  // Offset of the first byte behind the field: the kernel's offsetofend(); 0 when it has no such field.
+  // Offset of the first byte behind the field: the kernel's offsetofend(); 0 when it has no such
+  // field.
   size_t End(FieldId id) const {
     const FieldLoc at = At(id);
     return at.offset < 0 ? 0 : static_cast<size_t>(at.offset) + at.size;
@@ -58,14 +60,17 @@ class World {
   bool Served(WriteId id) const { return image_->write_served[Index(id)] != 0; }
   bool Served(WriteExId id) const { return image_->write_ex_served[Index(id)] != 0; }
   bool Served(MethodId id) const { return image_->method_served[Index(id)] != 0; }
-  bool Served(DriverId driver, Op op) const { return image_->op_served[Index(driver)][Index(op)] != 0; }
+  bool Served(DriverId driver, Op op) const {
+    return image_->op_served[Index(driver)][Index(op)] != 0;
+  }
 
  private:
   const WorldImage* image_;
 };
 
-// A structure as the caller laid it out, or as the kernel answers it, accessed through this kernel's
-// layout. Fields that this kernel lacks, or that lie beyond `length`, read as 0 and are not written.
+// A structure as the caller laid it out, or as the kernel answers it, accessed through this
+// kernel's layout. Fields that this kernel lacks, or that lie beyond `length`, read as 0 and are
+// not written.
 class Body {
  public:
   Body(const World& world, void* base, size_t length)

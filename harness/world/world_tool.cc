@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// vabi-world: compiles worlds for the command. One JSON object a line on standard input (see spec.h), one a line
-// on standard output, until the input ends:
+// vabi-world: compiles worlds for the command. One JSON object a line on standard input (see
+// spec.h), one a line on standard output, until the input ends:
 //   {"world": "/run/dir/world", "digest": "…", "devices": […]}
 //   {"absent": "linux-4.4 has no driver rxe"}     {"error": "…"}
 // With "model": true in the question the answer also has "model": what the world comes to.
@@ -50,7 +50,8 @@ json ModelOf(const vabi::WorldImage& image) {
   }
   for (size_t driver = 0; driver < vabi::DriverRows().size(); ++driver) {
     for (size_t op = 0; op < vabi::OpNames().size(); ++op) {
-      out["ops"][vabi::DriverRows()[driver].name][vabi::OpNames()[op]] = image.op_served[driver][op] != 0;
+      out["ops"][vabi::DriverRows()[driver].name][vabi::OpNames()[op]] =
+          image.op_served[driver][op] != 0;
     }
   }
   return out;
@@ -92,7 +93,8 @@ json Answer(vabi::WorldCompiler& compiler, const std::string& line) {
   if (!world->absent.empty()) return {{"absent", world->absent}};
   auto path = vabi::WriteWorld(*world, spec->run_dir, spec->cache_dir);
   if (!path) return {{"error", path.error()}};
-  json answer = {{"world", path->string()}, {"digest", world->digest}, {"devices", DevicesOf(*world->image)}};
+  json answer = {
+      {"world", path->string()}, {"digest", world->digest}, {"devices", DevicesOf(*world->image)}};
   if (wants_model) answer["model"] = ModelOf(*world->image);
   return answer;
 }
@@ -100,7 +102,8 @@ json Answer(vabi::WorldCompiler& compiler, const std::string& line) {
 int Serve(const std::string& root) {
   vabi::WorldCompiler compiler(root);
   for (std::string line; std::getline(std::cin, line);) {
-    std::cout << Answer(compiler, line).dump(-1, ' ', false, json::error_handler_t::replace) << std::endl;
+    std::cout << Answer(compiler, line).dump(-1, ' ', false, json::error_handler_t::replace)
+              << std::endl;
   }
   return 0;
 }
@@ -128,7 +131,8 @@ int PrintModel(const std::string& root, const std::string& kernel) {
   out["name"] = kernel;
   out["headers"] = (*model)->headers();
   for (size_t i = 0; i < vabi::DriverRows().size(); ++i) {
-    out["drivers"][vabi::DriverRows()[i].name] = (*model)->HasDriver(static_cast<vabi::DriverId>(i));
+    out["drivers"][vabi::DriverRows()[i].name] =
+        (*model)->HasDriver(static_cast<vabi::DriverId>(i));
   }
   std::cout << out.dump(1) << "\n";
   return 0;
@@ -140,6 +144,7 @@ int main(int argc, char** argv) {
   if (argc == 2) return Serve(argv[1]);
   if (argc == 3 && std::strcmp(argv[2], "rules") == 0) return PrintRules();
   if (argc == 4 && std::strcmp(argv[2], "model") == 0) return PrintModel(argv[1], argv[3]);
-  std::cerr << "usage: vabi-world ROOT [rules | model KERNEL] (ROOT holds matrix/ and reference-headers/)\n";
+  std::cerr << "usage: vabi-world ROOT [rules | model KERNEL] (ROOT holds matrix/ and "
+               "reference-headers/)\n";
   return 2;
 }

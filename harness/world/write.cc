@@ -19,8 +19,8 @@ Result<bool> AddRedirects(const fs::path& tree, WorldImage* image) {
   for (const std::string& prefix : sysfs::RedirectedPrefixes(*image)) {
     const std::string target = tree.string() + prefix;
     Redirect& redirect = image->redirect[image->redirect_count];
-    if (image->redirect_count == std::size(image->redirect) || prefix.size() >= sizeof redirect.from ||
-        target.size() >= sizeof redirect.to) {
+    if (image->redirect_count == std::size(image->redirect) ||
+        prefix.size() >= sizeof redirect.from || target.size() >= sizeof redirect.to) {
       return Error{"the world's redirects do not fit: " + target};
     }
     std::memcpy(redirect.from, prefix.c_str(), prefix.size() + 1);

@@ -7,8 +7,9 @@
 #include "harness/facts/result.h"
 #include "harness/world/compile.h"
 
-// Puts a compiled world where a process can use it: the image in RUN_DIR/world, its /sys and /dev as file trees.
-// Trees that are equal are written once, into CACHE_DIR (or into RUN_DIR when that is empty), and shared.
+// Puts a compiled world where a process can use it: the image in RUN_DIR/world, its /sys and /dev
+// as file trees. Trees that are equal are written once, into CACHE_DIR (or into RUN_DIR when that
+// is empty), and shared.
 
 namespace vabi {
 

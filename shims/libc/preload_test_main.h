@@ -24,7 +24,8 @@ struct Ran {
   int status;
 };
 // `environment`: NAME=VALUE, in place of the process' own.
-Ran RunProgram(const std::vector<std::string>& command, const std::vector<std::string>& environment);
+Ran RunProgram(const std::vector<std::string>& command,
+               const std::vector<std::string>& environment);
 // The process' own environment, with changes.
 std::vector<std::string> Environment(const std::vector<std::string>& changes);
 

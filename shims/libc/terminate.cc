@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// libstdc++'s own handler names the exception before it aborts, and brings a demangler whose tables every process
-// in a world would have to relocate. The shim throws nothing; what terminates it is a defect, which abort() shows.
+// libstdc++'s own handler names the exception before it aborts, and brings a demangler whose tables
+// every process in a world would have to relocate. The shim throws nothing; what terminates it is a
+// defect, which abort() shows.
 #include <cstdlib>
 
 namespace __gnu_cxx {

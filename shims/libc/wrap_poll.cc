@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Waiting. poll works natively on the descriptors behind the fake files, but that event files are for
-// reading only (select and epoll are not told apart so). Waits for a device
-// node that will not appear are cut short in a world with virtual time: libibverbs and librdmacm
-// watch /dev/char with inotify beside a timer of five seconds (util/open_cdev.c:open_cdev_robust).
+// Waiting. poll works natively on the descriptors behind the fake files, but that event files are
+// for reading only (select and epoll are not told apart so). Waits for a device node that will not
+// appear are cut short in a world with virtual time: libibverbs and librdmacm watch /dev/char with
+// inotify beside a timer of five seconds (util/open_cdev.c:open_cdev_robust).
 #include <poll.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -53,7 +53,8 @@ bool HasReadOnly(const struct ::pollfd* fds, nfds_t count) {
   return (bits & kReadOnly) != 0;
 }
 
-// What is asked of the backing descriptors: they are readable when the file is, or when its end has come.
+// What is asked of the backing descriptors: they are readable when the file is, or when its end has
+// come.
 void Prepare(const struct ::pollfd& asked, struct ::pollfd* native) {
   *native = asked;
   const auto file = BitsOf(asked.fd) & kReadOnly ? FdTable::Get(asked.fd) : nullptr;
@@ -72,8 +73,8 @@ short Answered(const struct ::pollfd& asked, const struct ::pollfd& native) {
                             (said & (asked.events | POLLERR)));
 }
 
-// `wait` polls what it is given. A file whose end comes meanwhile, and of which poll says nothing, is left out
-// the next time: the loop goes round once more for each.
+// `wait` polls what it is given. A file whose end comes meanwhile, and of which poll says nothing,
+// is left out the next time: the loop goes round once more for each.
 template <typename Wait>
 int PollReadOnly(struct ::pollfd* fds, nfds_t count, const Wait& wait) {
   std::vector<struct ::pollfd> native(count);

@@ -275,6 +275,7 @@ TEST(Paths, AreUnderstoodInEverySpelling) {
   EXPECT_EQ(ReadPath("/sys/class/net/../infiniband/mlx5_0/ports/1/state"), "4: ACTIVE\n");
   // Through the link and up from where it leads, as the kernel walks.
   EXPECT_EQ(ReadPath("/sys/class/infiniband/mlx5_0/../../vendor"), "0x15b3\n");
+  if (access("/sys/class", F_OK) != 0) GTEST_SKIP() << "the machine itself has no /sys here";
   const int top = open("/sys/class", O_RDONLY | O_DIRECTORY);
   ASSERT_GE(top, 0);
   const int file = openat(top, "infiniband/mlx5_0/ports/1/state", O_RDONLY);
@@ -294,6 +295,7 @@ TEST(Paths, AreUnderstoodInEverySpelling) {
 }
 
 TEST(Paths, OutOfTheWorldAgain) {
+  if (access("/sys/class", F_OK) != 0) GTEST_SKIP() << "the machine itself has no /sys here";
   struct stat inside, machine;
   ASSERT_EQ(stat("/sys/class/infiniband/..", &inside), 0);
   ASSERT_EQ(stat("/sys/class", &machine), 0);

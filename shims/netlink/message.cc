@@ -19,7 +19,8 @@ constexpr PolicyRow kPolicy[] = {
     {ConstId::RDMA_NLDEV_ATTR_DEV_INDEX, Type::kU32, 0},
     {ConstId::RDMA_NLDEV_ATTR_PORT_INDEX, Type::kU32, 0},
     {ConstId::RDMA_NLDEV_ATTR_DEV_NAME, Type::kString, 64},  // IB_DEVICE_NAME_MAX
-    {ConstId::RDMA_NLDEV_ATTR_CHARDEV_TYPE, Type::kString, 32},  // RDMA_NLDEV_ATTR_CHARDEV_TYPE_SIZE
+    {ConstId::RDMA_NLDEV_ATTR_CHARDEV_TYPE, Type::kString,
+     32},                                                       // RDMA_NLDEV_ATTR_CHARDEV_TYPE_SIZE
     {ConstId::RDMA_NLDEV_ATTR_CHARDEV_NAME, Type::kString, 1},  // RDMA_NLDEV_ATTR_EMPTY_STRING
     {ConstId::RDMA_NLDEV_ATTR_FW_VERSION, Type::kString, 1},
     {ConstId::RDMA_NLDEV_ATTR_DEV_PROTOCOL, Type::kString, 1},

@@ -34,8 +34,8 @@ class Message {
   void PutString(const World& world, ConstId attribute, const char* text) {
     Put(world, attribute, text, std::strlen(text) + 1);
   }
-  // An attribute of attributes, around what is put between the two (nla_nest_start_noflag). Only where
-  // the headers have it.
+  // An attribute of attributes, around what is put between the two (nla_nest_start_noflag). Only
+  // where the headers have it.
   size_t Begin(const World& world, ConstId attribute);
   void End(size_t begun);
   // Payload that is no attribute.

@@ -196,8 +196,8 @@ std::string ChardevAnswer(const Ask& ask, uint32_t major, uint32_t minor, uint64
   return message.Finish();
 }
 
-// ib_umad's client. The one of issmN has no data of its own for get_port to find a port in, so that it
-// refuses whatever is asked (core/user_mad.c:ib_issm_get_nl_info).
+// ib_umad's client. The one of issmN has no data of its own for get_port to find a port in, so that
+// it refuses whatever is asked (core/user_mad.c:ib_issm_get_nl_info).
 int MadChardev(const Ask& ask, uint32_t number, bool has_port, std::string* out) {
   constexpr uint64_t kMadAbi = 5;  // IB_USER_MAD_ABI_VERSION
   if (!has_port) return Refuse(ask.world, ask.request, RuleId::netlink_chardev_umad_port);
@@ -250,22 +250,20 @@ int DoGetChardev(const Ask& ask, std::string* out) {
   return 0;
 }
 
-// What is counted, in the order of enum rdma_restrack_type; from which list of netlink.res_summary on;
-// how many the kernel has of its own on a RoCE port: ib_mad_port_open makes a PD, a CQ and a queue pair.
+// What is counted, in the order of enum rdma_restrack_type; from which list of netlink.res_summary
+// on; how many the kernel has of its own on a RoCE port: ib_mad_port_open makes a PD, a CQ and a
+// queue pair.
 struct Resource {
   const char* name;
   int64_t list;
   uint64_t kernels_own;
-  uint32_t DeviceAttributes::* limit;  // null: none is told
+  uint32_t DeviceAttributes::*limit;  // null: none is told
 };
-constexpr Resource kResources[] = {{"pd", 1, 1, &DeviceAttributes::max_pd},
-                                   {"cq", 1, 1, &DeviceAttributes::max_cq},
-                                   {"qp", 1, 1, &DeviceAttributes::max_qp},
-                                   {"cm_id", 2, 0, nullptr},
-                                   {"mr", 2, 0, &DeviceAttributes::max_mr},
-                                   {"ctx", 3, 0, nullptr},
-                                   {"srq", 4, 0, &DeviceAttributes::max_srq},
-                                   {"comp_cntr", 5, 0, nullptr}};
+constexpr Resource kResources[] = {
+    {"pd", 1, 1, &DeviceAttributes::max_pd},   {"cq", 1, 1, &DeviceAttributes::max_cq},
+    {"qp", 1, 1, &DeviceAttributes::max_qp},   {"cm_id", 2, 0, nullptr},
+    {"mr", 2, 0, &DeviceAttributes::max_mr},   {"ctx", 3, 0, nullptr},
+    {"srq", 4, 0, &DeviceAttributes::max_srq}, {"comp_cntr", 5, 0, nullptr}};
 
 // What the program has made is not counted, nor what mlx5 makes for itself.
 int CheckCountable(const Request& request, uint32_t number) {
@@ -328,8 +326,8 @@ int DoSysGet(const Ask& ask, std::string* out) {
   return 0;
 }
 
-// _nldev_get_dumpit, _nldev_res_get_dumpit: one device a datagram, since ib_enum_all_devs stops at the
-// first that answers.
+// _nldev_get_dumpit, _nldev_res_get_dumpit: one device a datagram, since ib_enum_all_devs stops at
+// the first that answers.
 std::optional<std::string> DumpDevices(const World& world, Dump* dump) {
   const WorldImage& image = world.image();
   uint32_t place = 0;
@@ -470,7 +468,8 @@ Reply Failed(int error) { return {error, std::nullopt, std::nullopt}; }
 Reply StartDump(const World& world, const Request& request, const Command& command) {
   if (!command.dumps) return Failed(Refuse(world, request, RuleId::netlink_no_dump));
   const WorldImage& image = world.image();
-  for (uint32_t i = 0; command.id == ConstId::RDMA_NLDEV_CMD_RES_GET && i < image.device_count; ++i) {
+  for (uint32_t i = 0; command.id == ConstId::RDMA_NLDEV_CMD_RES_GET && i < image.device_count;
+       ++i) {
     if (image.device[i].hidden_from_netlink) continue;
     if (const int error = CheckCountable(request, i); error != 0) return Failed(error);
   }

@@ -280,12 +280,14 @@ TEST_P(RealAnswers, NodesOfOtherModules) {
   EXPECT_THAT(netlink_.Answers(Ask(kGetChardev).Put(kChardevType, umad)), ElementsAre("error -95"));
   EXPECT_THAT(netlink_.Answers(Ask(kGetChardev).Put32(kDevIndex, 0).Put(kChardevType, umad)),
               ElementsAre("error -22"));
-  EXPECT_THAT(netlink_.Answers(
-                  Ask(kGetChardev).Put32(kDevIndex, 0).Put32(kPortIndex, 1).Put(kChardevType, umad)),
-              ElementsAre("140f/0 72=00e7000000000000 71=0500000000000000 70=756d61643000"));
-  EXPECT_THAT(netlink_.Answers(
-                  Ask(kGetChardev).Put32(kDevIndex, 0).Put32(kPortIndex, 1).Put(kChardevType, issm)),
-              ElementsAre("error -95"));
+  EXPECT_THAT(
+      netlink_.Answers(
+          Ask(kGetChardev).Put32(kDevIndex, 0).Put32(kPortIndex, 1).Put(kChardevType, umad)),
+      ElementsAre("140f/0 72=00e7000000000000 71=0500000000000000 70=756d61643000"));
+  EXPECT_THAT(
+      netlink_.Answers(
+          Ask(kGetChardev).Put32(kDevIndex, 0).Put32(kPortIndex, 1).Put(kChardevType, issm)),
+      ElementsAre("error -95"));
 }
 
 // RDMA_NLDEV_ATTR_CHARDEV_TYPE_SIZE: 32 characters and the final zero pass the policy.
@@ -512,8 +514,9 @@ TEST(RdmaNetlinkTest, WhatIsNotModelledIsRefusedAndNeverInvented) {
   EXPECT_THAT(netlink.Answers(Ask(9, kDump)), ElementsAre("error -95"));  // RES_GET
 }
 
-// core/nldev.c:fill_res_info, attribute by attribute: 16 the entry, 17 its name, 18 how many there are, 118
-// how many there can be. On RoCE the kernel has a PD, a CQ and a queue pair for itself (core/mad.c).
+// core/nldev.c:fill_res_info, attribute by attribute: 16 the entry, 17 its name, 18 how many there
+// are, 118 how many there can be. On RoCE the kernel has a PD, a CQ and a queue pair for itself
+// (core/mad.c).
 class Resources : public ::testing::Test {
  protected:
   static std::string Entry(const std::string& name, char count, uint64_t limit = 0) {
@@ -525,7 +528,8 @@ class Resources : public ::testing::Test {
     const auto number = [](uint64_t value) {
       return std::string(reinterpret_cast<const char*>(&value), 8);
     };
-    std::string inner = put(17, name.size() + 1, padded) + put(18, 8, number(static_cast<uint8_t>(count)));
+    std::string inner =
+        put(17, name.size() + 1, padded) + put(18, 8, number(static_cast<uint8_t>(count)));
     if (limit != 0) inner += put(118, 8, number(limit));
     return put(16, inner.size(), inner);
   }
@@ -554,9 +558,10 @@ TEST_F(Resources, AreCountedByKind) {
   EXPECT_EQ(Said("debian-5.10.223"), start + HexOf(old));
   EXPECT_EQ(Said("debian-6.1.192"), start + HexOf(old + Entry("srq", 0)));
   // The test driver has 1000 queue pairs and tells no other limit.
-  EXPECT_EQ(Said("debian-7.3.4"),
-            start + HexOf(Entry("pd", 1) + Entry("cq", 1) + Entry("qp", 1, 1000) + Entry("cm_id", 0) +
-                          Entry("mr", 0) + Entry("ctx", 0) + Entry("srq", 0) + Entry("comp_cntr", 0)));
+  EXPECT_EQ(
+      Said("debian-7.3.4"),
+      start + HexOf(Entry("pd", 1) + Entry("cq", 1) + Entry("qp", 1, 1000) + Entry("cm_id", 0) +
+                    Entry("mr", 0) + Entry("ctx", 0) + Entry("srq", 0) + Entry("comp_cntr", 0)));
 }
 
 TEST_F(Resources, OfOthersAreNotModelled) {

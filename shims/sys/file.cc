@@ -6,7 +6,8 @@
 
 namespace vabi {
 
-// The answers of a file that has no such operation (fs/read_write.c, fs/ioctl.c, mm/mmap.c, net/socket.c).
+// The answers of a file that has no such operation (fs/read_write.c, fs/ioctl.c, mm/mmap.c,
+// net/socket.c).
 ssize_t File::Read(void*, size_t, bool) { return -EINVAL; }
 ssize_t File::Write(const void*, size_t) { return -EINVAL; }
 long File::Ioctl(unsigned long, void*) { return -ENOTTY; }

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #if !defined(__x86_64__)
-#error "shims/sys knows the system call convention of x86_64 only"
+#  error "shims/sys knows the system call convention of x86_64 only"
 #endif
 
 namespace vabi::sys {
@@ -38,7 +38,9 @@ int Open(const char* path, int flags, mode_t mode) {
   return static_cast<int>(Syscall(SYS_openat, AT_FDCWD, Arg(path), flags, mode));
 }
 int Close(int fd) { return static_cast<int>(Syscall(SYS_close, fd)); }
-ssize_t Read(int fd, void* buffer, size_t size) { return Syscall(SYS_read, fd, Arg(buffer), Arg(size)); }
+ssize_t Read(int fd, void* buffer, size_t size) {
+  return Syscall(SYS_read, fd, Arg(buffer), Arg(size));
+}
 ssize_t Write(int fd, const void* buffer, size_t size) {
   return Syscall(SYS_write, fd, Arg(buffer), Arg(size));
 }

@@ -10,8 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
-// The real kernel, by system call: what the shim itself uses. It must never call the libc names that it
-// interposes. All of these return the result, or -errno; none touches errno.
+// The real kernel, by system call: what the shim itself uses. It must never call the libc names
+// that it interposes. All of these return the result, or -errno; none touches errno.
 
 namespace vabi::sys {
 
@@ -44,7 +44,8 @@ int GetTid();
 // copy_from_user and copy_to_user: 0, or -EFAULT when any byte cannot be reached. Never a signal.
 int CopyFromUser(void* to, uint64_t from, size_t size);
 int CopyToUser(uint64_t to, const void* from, size_t size);
-// True when [address, address + size) may be read (and written, when `write`): what ib_umem_get would pin.
+// True when [address, address + size) may be read (and written, when `write`): what ib_umem_get
+// would pin.
 bool UserRangeMapped(uint64_t address, uint64_t size, bool write);
 
 }  // namespace vabi::sys

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// copy_from_user and copy_to_user inside one process. The caller's memory may be bad: a kernel answers
-// EFAULT then, so it is reached by process_vm_readv/writev, which do the same. Two short cuts:
-//  - memory between the current frame and the end of this thread's stack is there for certain. Nearly all
+// copy_from_user and copy_to_user inside one process. The caller's memory may be bad: a kernel
+// answers EFAULT then, so it is reached by process_vm_readv/writev, which do the same. Two short
+// cuts:
+//  - memory between the current frame and the end of this thread's stack is there for certain.
+//  Nearly all
 //    requests that libibverbs makes stand on the stack, and a system call less is 200 ns less;
-//  - where process_vm_* is forbidden (seccomp), a memfd takes the bytes: write() and read() answer EFAULT too.
+//  - where process_vm_* is forbidden (seccomp), a memfd takes the bytes: write() and read() answer
+//  EFAULT too.
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -20,8 +23,8 @@ namespace vabi::sys {
 namespace {
 
 constexpr uintptr_t kPage = 4096;
-// How far from the current frame an address may lie to be taken for this thread's stack. Small, because
-// a coroutine's stack ends before the thread's does.
+// How far from the current frame an address may lie to be taken for this thread's stack. Small,
+// because a coroutine's stack ends before the thread's does.
 constexpr uintptr_t kStackWindow = 16384;
 // Addresses from here on are the kernel's (access_ok).
 constexpr uint64_t kUserEnd = 0x7ffffffff000;
@@ -30,7 +33,8 @@ bool OnThisStack(uint64_t address, size_t size) {
   const uintptr_t here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
   if (address < here || size > kStackWindow || address - here > kStackWindow - size) return false;
   const uintptr_t main_end = reinterpret_cast<uintptr_t>(__libc_stack_end);
-  const uintptr_t thread = static_cast<uintptr_t>(pthread_self());  // glibc: above the thread's stack
+  const uintptr_t thread =
+      static_cast<uintptr_t>(pthread_self());  // glibc: above the thread's stack
   const uintptr_t end = thread > here ? thread : main_end;
   return address + size <= end;
 }
@@ -39,7 +43,8 @@ bool InUserSpace(uint64_t address, size_t size) {
   return address < kUserEnd && size <= kUserEnd - address;
 }
 
-// Own process id, without a system call each time; a page that fork() wipes tells the child to ask anew.
+// Own process id, without a system call each time; a page that fork() wipes tells the child to ask
+// anew.
 int CachedPid() {
   static std::atomic<std::atomic<int>*> page{nullptr};
   std::atomic<int>* cell = page.load(std::memory_order_acquire);
@@ -47,7 +52,7 @@ int CachedPid() {
     void* fresh = Mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (IsError(fresh)) return GetPid();
 #ifndef MADV_WIPEONFORK
-#define MADV_WIPEONFORK 18
+#  define MADV_WIPEONFORK 18
 #endif
     if (Syscall(SYS_madvise, reinterpret_cast<long>(fresh), kPage, MADV_WIPEONFORK) != 0) {
       Munmap(fresh, kPage);
@@ -181,11 +186,12 @@ bool UserRangeMapped(uint64_t address, uint64_t size, bool write) {
   constexpr uint64_t kSmall = 2u << 20;
   if (end - first <= kSmall) {
 #ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
-#define MADV_POPULATE_WRITE 23
+#  define MADV_POPULATE_READ 22
+#  define MADV_POPULATE_WRITE 23
 #endif
-    const long answer = Syscall(SYS_madvise, static_cast<long>(first), static_cast<long>(end - first),
-                                write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+    const long answer =
+        Syscall(SYS_madvise, static_cast<long>(first), static_cast<long>(end - first),
+                write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
     if (answer == 0) return true;
     if (answer == -EFAULT || answer == -ENOMEM) return false;
   }

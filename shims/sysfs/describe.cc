@@ -36,8 +36,8 @@ void AddPower(const WorldImage& image, const std::string& at, Tree* tree) {
 }
 
 // What the driver core adds to every device of a class.
-void AddClassDevice(const WorldImage& image, const DeviceImage& device, const char* class_name, const std::string& name,
-                    const std::string& uevent, Tree* tree) {
+void AddClassDevice(const WorldImage& image, const DeviceImage& device, const char* class_name,
+                    const std::string& name, const std::string& uevent, Tree* tree) {
   const std::string at = ClassDirectory(device, class_name) + "/" + name;
   tree->Add(at + "/uevent", uevent, 0644);
   tree->AddLink(at + "/subsystem", std::string("/sys/class/") + class_name);
@@ -84,9 +84,9 @@ void DescribePort(const WorldImage& image, const DeviceImage& device, int number
   tree->Add(at + "/sm_lid", Format("0x%x\n", port.sm_lid));
   tree->Add(at + "/sm_sl", Format("%u\n", port.sm_sl));
   tree->Add(at + "/cap_mask", Format("0x%08x\n", port.cap_flags));
-  tree->Add(at + "/link_layer",
-            device.link == LinkLayer::kInfiniband ? "InfiniBand\n"
-            : device.link == LinkLayer::kEthernet ? "Ethernet\n" : "Unknown\n");
+  tree->Add(at + "/link_layer", device.link == LinkLayer::kInfiniband ? "InfiniBand\n"
+                                : device.link == LinkLayer::kEthernet ? "Ethernet\n"
+                                                                      : "Unknown\n");
   const std::string rate =
       RateText(port.active_width, port.active_speed, Knob(image, KnobId::sysfs_max_speed),
                Knob(image, KnobId::sysfs_sdr_suffix) != 0);
@@ -125,10 +125,10 @@ void DescribeMad(const WorldImage& image, Tree* tree) {
   ForEachMadNode(image, [&](const MadNode& mad) {
     const DeviceImage& device = image.device[mad.device];
     const std::string name = mad.Prefix() + std::to_string(mad.number);
-    AddClassDevice(image, device, "infiniband_mad", name,
-                   Format("MAJOR=%u\nMINOR=%u\nDEVNAME=infiniband/%s\n", kMadMajor, mad.minor,
-                          name.c_str()),
-                   tree);
+    AddClassDevice(
+        image, device, "infiniband_mad", name,
+        Format("MAJOR=%u\nMINOR=%u\nDEVNAME=infiniband/%s\n", kMadMajor, mad.minor, name.c_str()),
+        tree);
     const std::string node = ClassDirectory(device, "infiniband_mad") + "/" + name;
     tree->Add(node + "/dev", Format("%u:%u\n", kMadMajor, mad.minor));
     tree->Add(node + "/ibdev", std::string(device.name) + "\n");
@@ -204,14 +204,11 @@ void DescribeDev(const WorldImage& image, Tree* tree) {
 }
 
 std::vector<std::string> RedirectedPrefixes(const WorldImage& image) {
-  std::vector<std::string> prefixes = {"/sys/class/infiniband",
-                                       "/sys/class/infiniband_verbs",
-                                       "/sys/class/infiniband_mad",
-                                       "/sys/class/infiniband_cm",
-                                       "/sys/class/misc/rdma_cm",
-                                       "/sys/devices/virtual/misc/rdma_cm",
-                                       "/dev/infiniband",
-                                       "/dev/char"};
+  std::vector<std::string> prefixes = {
+      "/sys/class/infiniband",     "/sys/class/infiniband_verbs",
+      "/sys/class/infiniband_mad", "/sys/class/infiniband_cm",
+      "/sys/class/misc/rdma_cm",   "/sys/devices/virtual/misc/rdma_cm",
+      "/dev/infiniband",           "/dev/char"};
   for (uint32_t i = 0; i < image.device_count; ++i) {
     const DeviceImage& device = image.device[i];
     if (device.pci_address[0] == '\0') {

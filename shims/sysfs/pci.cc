@@ -32,12 +32,23 @@ struct PciDriverRow {
   const char* name;
 };
 constexpr PciDriverRow kPciDrivers[] = {
-    {DriverId::bnxt_re, "bnxt_en"}, {DriverId::cxgb4, "cxgb4"},   {DriverId::efa, "efa"},
-    {DriverId::erdma, "erdma"},     {DriverId::hfi1, "hfi1"},     {DriverId::hns, "hns3"},
-    {DriverId::i40iw, "i40e"},      {DriverId::ionic, "ionic"},   {DriverId::irdma, "ice"},
-    {DriverId::mana, "mana"},       {DriverId::mlx4, "mlx4_core"}, {DriverId::mlx5, "mlx5_core"},
-    {DriverId::mthca, "ib_mthca"},  {DriverId::ocrdma, "be2net"}, {DriverId::qedr, "qede"},
-    {DriverId::qib, "ib_qib"},      {DriverId::vmw_pvrdma, "vmw_pvrdma"},
+    {DriverId::bnxt_re, "bnxt_en"},
+    {DriverId::cxgb4, "cxgb4"},
+    {DriverId::efa, "efa"},
+    {DriverId::erdma, "erdma"},
+    {DriverId::hfi1, "hfi1"},
+    {DriverId::hns, "hns3"},
+    {DriverId::i40iw, "i40e"},
+    {DriverId::ionic, "ionic"},
+    {DriverId::irdma, "ice"},
+    {DriverId::mana, "mana"},
+    {DriverId::mlx4, "mlx4_core"},
+    {DriverId::mlx5, "mlx5_core"},
+    {DriverId::mthca, "ib_mthca"},
+    {DriverId::ocrdma, "be2net"},
+    {DriverId::qedr, "qede"},
+    {DriverId::qib, "ib_qib"},
+    {DriverId::vmw_pvrdma, "vmw_pvrdma"},
 };
 
 const char* PciDriver(DriverId driver) {

@@ -17,8 +17,8 @@ namespace {
 // -1: no trace. Opened once, with O_APPEND, so that processes and threads can share the file.
 std::atomic<int> trace_fd{-1};
 
-constexpr const char* kFrontEndNames[] = {"open",  "write", "write_ex", "ioctl", "mmap",
-                                          "read",  "netlink", "doorbell", "close"};
+constexpr const char* kFrontEndNames[] = {"open", "write",   "write_ex", "ioctl", "mmap",
+                                          "read", "netlink", "doorbell", "close"};
 
 // A line under construction. What does not fit is cut, and the line still ends as it must.
 class Line {

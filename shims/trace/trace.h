@@ -7,13 +7,23 @@
 
 #include "harness/world/abi_tables.h"
 
-// The record of every command that crosses the user/kernel border. One JSON object a line, written with one
-// write() when the command ends, so that a crash loses nothing before it. No cost when there is no trace.
-// The format is documented in docs/trace.md.
+// The record of every command that crosses the user/kernel border. One JSON object a line, written
+// with one write() when the command ends, so that a crash loses nothing before it. No cost when
+// there is no trace. The format is documented in docs/trace.md.
 
 namespace vabi::trace {
 
-enum class FrontEnd : uint8_t { kOpen, kWrite, kWriteEx, kIoctl, kMmap, kRead, kNetlink, kDoorbell, kClose };
+enum class FrontEnd : uint8_t {
+  kOpen,
+  kWrite,
+  kWriteEx,
+  kIoctl,
+  kMmap,
+  kRead,
+  kNetlink,
+  kDoorbell,
+  kClose
+};
 
 struct Attribute {
   uint16_t id;
@@ -27,19 +37,19 @@ inline constexpr int kMaxAttributes = 32;
 
 struct Record {
   FrontEnd front_end;
-  const char* device = "";     // "mlx5_0"
-  char name[80] = {};          // "CREATE_CQ", "DEVICE.INVOKE_WRITE", "mmap:UAR", "GET_CHARDEV"
-  char inner[40] = {};         // INVOKE_WRITE: the write command behind it
-  int32_t object = -1, method = -1;  // ioctl numbers as sent
-  int32_t command = -1;        // write number as sent
+  const char* device = "";  // "mlx5_0"
+  char name[80] = {};       // "CREATE_CQ", "DEVICE.INVOKE_WRITE", "mmap:UAR", "GET_CHARDEV"
+  char inner[40] = {};      // INVOKE_WRITE: the write command behind it
+  int32_t object = -1, method = -1;     // ioctl numbers as sent
+  int32_t command = -1;                 // write number as sent
   int32_t core_in = -1, core_out = -1;  // bytes, without headers
   int32_t uhw_in = -1, uhw_out = -1;    // bytes; -1: none sent
-  uint64_t flags = 0;          // driver flags worth seeing (mlx5 GET_CONTEXT flags, comp_mask)
+  uint64_t flags = 0;  // driver flags worth seeing (mlx5 GET_CONTEXT flags, comp_mask)
   bool has_flags = false;
   int attribute_count = 0;
   Attribute attributes[kMaxAttributes];
-  long result = 0;             // >= 0, or -errno
-  int rule = -1;               // RuleId that refused it
+  long result = 0;                   // >= 0, or -errno
+  int rule = -1;                     // RuleId that refused it
   const char* fault = nullptr;       // an overlay answered, not the kernel
   const char* unmodelled = nullptr;  // what the fake kernel does not model here
   uint64_t start_ns = 0;

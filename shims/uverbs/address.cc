@@ -27,7 +27,8 @@ void MacFromLinkLocal(const uint8_t* gid, uint8_t* mac) {
   mac[5] = gid[15];
 }
 
-// The MAC of the port in this world that owns the GID: the one that its link-local GID was made from.
+// The MAC of the port in this world that owns the GID: the one that its link-local GID was made
+// from.
 bool MacOfWorld(const World& world, const uint8_t* gid, uint8_t* mac) {
   const WorldImage& image = world.image();
   for (uint32_t d = 0; d < image.device_count; ++d) {
@@ -93,7 +94,8 @@ fabric::AddressVector ReadAhAttr(const Body& from) {
     to.flow_label = route.U32(VABI_F(ib_uverbs_global_route, flow_label));
     to.sgid_index = static_cast<uint8_t>(route.Get(VABI_F(ib_uverbs_global_route, sgid_index)));
     to.hop_limit = static_cast<uint8_t>(route.Get(VABI_F(ib_uverbs_global_route, hop_limit)));
-    to.traffic_class = static_cast<uint8_t>(route.Get(VABI_F(ib_uverbs_global_route, traffic_class)));
+    to.traffic_class =
+        static_cast<uint8_t>(route.Get(VABI_F(ib_uverbs_global_route, traffic_class)));
   }
   to.dlid = static_cast<uint16_t>(from.Get(FIELD(dlid)));
   to.sl = static_cast<uint8_t>(from.Get(FIELD(sl)));
@@ -136,7 +138,8 @@ int ResolveMac(Call& call, fabric::AddressVector* address) {
     return 0;
   }
   if (IsMappedV4(dgid) && (dgid[12] & 0xf0) == 0xe0) {  // ip_eth_mc_map
-    const uint8_t mac[6] = {0x01, 0x00, 0x5e, static_cast<uint8_t>(dgid[13] & 0x7f), dgid[14], dgid[15]};
+    const uint8_t mac[6] = {0x01,     0x00,    0x5e, static_cast<uint8_t>(dgid[13] & 0x7f),
+                            dgid[14], dgid[15]};
     std::memcpy(address->dmac, mac, sizeof(mac));
     return 0;
   }

@@ -14,7 +14,8 @@ class Device;
 class UverbsFile;
 struct Context;
 
-// The driver's private request (UHW in), exactly as the caller sent it; the core has checked nothing.
+// The driver's private request (UHW in), exactly as the caller sent it; the core has checked
+// nothing.
 class UdataIn {
  public:
   UdataIn() = default;
@@ -55,26 +56,28 @@ class UdataOut {
   size_t length_ = 0;
 };
 
-// One command on its way through the fake kernel: which world's rules hold, who asks, and the trace record
-// that will say how it went. Handlers return 0 or -errno; they refuse through Refuse, so that every refusal
-// has a rule's name.
+// One command on its way through the fake kernel: which world's rules hold, who asks, and the trace
+// record that will say how it went. Handlers return 0 or -errno; they refuse through Refuse, so
+// that every refusal has a rule's name.
 class Call {
  public:
   Call(const World& world, UverbsFile& file) : world(world), file(file) {}
 
-  // Does this kernel have the rule, and has nobody relaxed it? Ask before refusing by a `check` rule:
+  // Does this kernel have the rule, and has nobody relaxed it? Ask before refusing by a `check`
+  // rule:
   //   if (call.On(RuleId::pd_in_use) && pd.users) return call.Refuse(RuleId::pd_in_use);
-  // or shorter: if (call.Violates(RuleId::pd_in_use, pd.users)) return call.Refuse(RuleId::pd_in_use);
+  // or shorter: if (call.Violates(RuleId::pd_in_use, pd.users)) return
+  // call.Refuse(RuleId::pd_in_use);
   bool On(RuleId rule) const {
     const RuleEntry& entry = world.Rule(rule);
     return entry.on && !entry.relaxed;
   }
   bool Violates(RuleId rule, bool condition) const { return condition && On(rule); }
-  // -errno of the rule in this kernel; recorded. A relaxed structural rule answers -EXFULL, which uverbs
-  // never uses.
+  // -errno of the rule in this kernel; recorded. A relaxed structural rule answers -EXFULL, which
+  // uverbs never uses.
   int Refuse(RuleId rule);
-  // The fake kernel does not model this: -EOPNOTSUPP, and the cell is reported as unmodelled. `what` must
-  // be a string with static storage.
+  // The fake kernel does not model this: -EOPNOTSUPP, and the cell is reported as unmodelled.
+  // `what` must be a string with static storage.
   int Unmodelled(const char* what);
 
   const World& world;

@@ -84,7 +84,8 @@ int CreateCqEx(Command& c) {
                  request.Get(VABI_F(ib_uverbs_ex_create_cq, comp_mask)) != 0)) {
     return c.Refuse(RuleId::cq_ex_comp_mask);
   }
-  if (c.Violates(RuleId::cq_ex_reserved, request.Get(VABI_F(ib_uverbs_ex_create_cq, reserved)) != 0)) {
+  if (c.Violates(RuleId::cq_ex_reserved,
+                 request.Get(VABI_F(ib_uverbs_ex_create_cq, reserved)) != 0)) {
     return c.Refuse(RuleId::cq_ex_reserved);
   }
   return MakeCq(c, {request.Get(VABI_F(ib_uverbs_ex_create_cq, user_handle)),
@@ -100,7 +101,8 @@ int ResizeCq(Command& c) {
   const uint32_t cqe = request.U32(VABI_F(ib_uverbs_resize_cq, cqe));
   if (c.Violates(RuleId::cq_resize_zero, cqe == 0)) return c.Refuse(RuleId::cq_resize_zero);
   Cq* cq;
-  if (const int error = c.Read(request.Get(VABI_F(ib_uverbs_resize_cq, cq_handle)), &cq)) return error;
+  if (const int error = c.Read(request.Get(VABI_F(ib_uverbs_resize_cq, cq_handle)), &cq))
+    return error;
   if (const int error = c.driver().ResizeCq(c.call, *cq, cqe)) return error;
   OwnedBody<64> reply(c.world, VABI_S(ib_uverbs_resize_cq_resp));
   reply.Set(VABI_F(ib_uverbs_resize_cq_resp, cqe), cq->cqe);
@@ -125,9 +127,9 @@ int ModifyCqEx(Command& c) {
     return error;
   }
   const Body attr = request.Sub(VABI_F(ib_uverbs_ex_modify_cq, attr));
-  return c.driver().ModifyCq(c.call, *cq,
-                             static_cast<uint16_t>(attr.Get(VABI_F(ib_uverbs_cq_moderation, cq_count))),
-                             static_cast<uint16_t>(attr.Get(VABI_F(ib_uverbs_cq_moderation, cq_period))));
+  return c.driver().ModifyCq(
+      c.call, *cq, static_cast<uint16_t>(attr.Get(VABI_F(ib_uverbs_cq_moderation, cq_count))),
+      static_cast<uint16_t>(attr.Get(VABI_F(ib_uverbs_cq_moderation, cq_period))));
 }
 
 // No modelled driver's user space polls through the kernel (rxe and mlx5 poll mapped queues); who

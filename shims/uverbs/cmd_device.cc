@@ -14,7 +14,8 @@ bool HasRawCapability(const World& world) {
 }
 
 int CheckCapabilities(Call& call, std::span<const int32_t> descriptors) {
-  // core/ucaps.c:get_devt_from_fd takes only the files of its own devices; this world has none of them.
+  // core/ucaps.c:get_devt_from_fd takes only the files of its own devices; this world has none of
+  // them.
   return descriptors.empty() ? 0 : call.Refuse(RuleId::context_fd_bad);
 }
 
@@ -41,8 +42,9 @@ int GetContext(Command& c) {
   int error = c.Respond(reply);
   if (error == 0 && c.file.context() != nullptr) error = c.Refuse(RuleId::context_twice);
   if (error == 0 && c.ioctl != nullptr) {
-    // The attribute of INVOKE_WRITE that holds the command (2) has the number that GET_CONTEXT_FD_ARR has in
-    // another method; ib_init_ucontext takes it for that one, and the command for two descriptors.
+    // The attribute of INVOKE_WRITE that holds the command (2) has the number that
+    // GET_CONTEXT_FD_ARR has in another method; ib_init_ucontext takes it for that one, and the
+    // command for two descriptors.
     const auto array = c.world.Constant(VABI_C(UVERBS_ATTR_GET_CONTEXT_FD_ARR));
     const auto command = c.world.Constant(VABI_C(UVERBS_ATTR_WRITE_CMD));
     const int32_t descriptors[2] = {c.call.record.command, 0};
@@ -68,7 +70,8 @@ void FillDevice(const Device& device, const Body& to) {
 #define COPY(field) to.Set(VABI_F(ib_uverbs_query_device_resp, field), from.field)
   COPY(fw_ver);
   // Big-endian on the wire, as struct ib_device keeps it.
-  to.Set(VABI_F(ib_uverbs_query_device_resp, node_guid), __builtin_bswap64(device.image().node_guid));
+  to.Set(VABI_F(ib_uverbs_query_device_resp, node_guid),
+         __builtin_bswap64(device.image().node_guid));
   to.Set(VABI_F(ib_uverbs_query_device_resp, sys_image_guid),
          __builtin_bswap64(device.image().sys_image_guid));
   COPY(max_mr_size);
@@ -79,7 +82,8 @@ void FillDevice(const Device& device, const Body& to) {
   COPY(max_qp);
   COPY(max_qp_wr);
   COPY(device_cap_flags);  // the low half
-  to.Set(VABI_F(ib_uverbs_query_device_resp, max_sge), std::min(from.max_send_sge, from.max_recv_sge));
+  to.Set(VABI_F(ib_uverbs_query_device_resp, max_sge),
+         std::min(from.max_send_sge, from.max_recv_sge));
   COPY(max_sge_rd);
   COPY(max_cq);
   COPY(max_cqe);
@@ -152,7 +156,8 @@ int QueryDeviceEx(Command& c) {
             from.kernel_cap_flags_ex != 0 ? from.kernel_cap_flags_ex : from.device_cap_flags);
   const Body rss = reply.Sub(VABI_F(ib_uverbs_ex_query_device_resp, rss_caps));
   rss.Set(VABI_F(ib_uverbs_rss_caps, supported_qpts), from.rss_supported_qpts);
-  rss.Set(VABI_F(ib_uverbs_rss_caps, max_rwq_indirection_tables), from.rss_max_rwq_indirection_tables);
+  rss.Set(VABI_F(ib_uverbs_rss_caps, max_rwq_indirection_tables),
+          from.rss_max_rwq_indirection_tables);
   rss.Set(VABI_F(ib_uverbs_rss_caps, max_rwq_indirection_table_size),
           from.rss_max_rwq_indirection_table_size);
   reply.Set(VABI_F(ib_uverbs_ex_query_device_resp, max_wq_type_rq), from.max_wq_type_rq);
@@ -169,7 +174,8 @@ int QueryDeviceEx(Command& c) {
   moderation.Set(VABI_F(ib_uverbs_cq_moderation_caps, max_cq_moderation_period),
                  from.cq_max_moderation_period);
   reply.Set(VABI_F(ib_uverbs_ex_query_device_resp, max_dm_size), from.max_dm_size);
-  reply.Set(VABI_F(ib_uverbs_ex_query_device_resp, response_length), c.ResponseLength(reply.length()));
+  reply.Set(VABI_F(ib_uverbs_ex_query_device_resp, response_length),
+            c.ResponseLength(reply.length()));
   return c.Respond(reply);
 }
 

@@ -58,7 +58,8 @@ int CheckSpecs(Command& c, const uint8_t* specs, size_t size, uint32_t count, Fl
 int CreateFlowEx(Command& c) {
   OwnedBody<64> request(c.world, VABI_S(ib_uverbs_create_flow));
   if (const int error = c.RequestStart(request)) return error;
-  if (c.Violates(RuleId::flow_comp_mask, request.Get(VABI_F(ib_uverbs_create_flow, comp_mask)) != 0)) {
+  if (c.Violates(RuleId::flow_comp_mask,
+                 request.Get(VABI_F(ib_uverbs_create_flow, comp_mask)) != 0)) {
     return c.Refuse(RuleId::flow_comp_mask);
   }
   if (c.Violates(RuleId::flow_permission, !HasRawCapability(c.world))) {
@@ -101,7 +102,8 @@ int CreateFlowEx(Command& c) {
 int DestroyFlowEx(Command& c) {
   OwnedBody<64> request(c.world, VABI_S(ib_uverbs_destroy_flow));
   if (const int error = c.Request(request)) return error;
-  if (c.Violates(RuleId::flow_comp_mask, request.Get(VABI_F(ib_uverbs_destroy_flow, comp_mask)) != 0)) {
+  if (c.Violates(RuleId::flow_comp_mask,
+                 request.Get(VABI_F(ib_uverbs_destroy_flow, comp_mask)) != 0)) {
     return c.Refuse(RuleId::flow_comp_mask);
   }
   return c.Destroy<Flow>(request.Get(VABI_F(ib_uverbs_destroy_flow, flow_handle)));

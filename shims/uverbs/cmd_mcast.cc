@@ -41,13 +41,15 @@ int AttachMcast(Command& c) {
   OwnedBody<64> request(c.world, VABI_S(ib_uverbs_attach_mcast));
   if (const int error = c.Request(request)) return error;
   Qp* qp;
-  if (const int error = c.Read(request.Get(VABI_F(ib_uverbs_attach_mcast, qp_handle)), &qp)) return error;
+  if (const int error = c.Read(request.Get(VABI_F(ib_uverbs_attach_mcast, qp_handle)), &qp))
+    return error;
   Qp::McastEntry entry = {};
   request.GetBytes(VABI_F(ib_uverbs_attach_mcast, gid), entry.gid, sizeof(entry.gid));
   entry.lid = static_cast<uint16_t>(request.Get(VABI_F(ib_uverbs_attach_mcast, mlid)));
   if (Find(*qp, entry) != qp->mcast.end()) return 0;  // twice is once
   if (const int error = Check(c, *qp, entry.gid, entry.lid)) return error;
-  if (const int error = c.driver().AttachMcast(c.call, *qp, entry.gid, entry.lid, true)) return error;
+  if (const int error = c.driver().AttachMcast(c.call, *qp, entry.gid, entry.lid, true))
+    return error;
   ++qp->users;
   qp->mcast.push_back(entry);
   return 0;
@@ -57,7 +59,8 @@ int DetachMcast(Command& c) {
   OwnedBody<64> request(c.world, VABI_S(ib_uverbs_detach_mcast));
   if (const int error = c.Request(request)) return error;
   Qp* qp;
-  if (const int error = c.Read(request.Get(VABI_F(ib_uverbs_detach_mcast, qp_handle)), &qp)) return error;
+  if (const int error = c.Read(request.Get(VABI_F(ib_uverbs_detach_mcast, qp_handle)), &qp))
+    return error;
   Qp::McastEntry entry = {};
   request.GetBytes(VABI_F(ib_uverbs_detach_mcast, gid), entry.gid, sizeof(entry.gid));
   entry.lid = static_cast<uint16_t>(request.Get(VABI_F(ib_uverbs_detach_mcast, mlid)));
@@ -65,7 +68,8 @@ int DetachMcast(Command& c) {
   if (found == qp->mcast.end()) return c.Refuse(RuleId::mcast_none);
   qp->mcast.erase(found);
   if (const int error = Check(c, *qp, entry.gid, entry.lid)) return error;
-  if (const int error = c.driver().AttachMcast(c.call, *qp, entry.gid, entry.lid, false)) return error;
+  if (const int error = c.driver().AttachMcast(c.call, *qp, entry.gid, entry.lid, false))
+    return error;
   --qp->users;
   return 0;
 }

@@ -26,7 +26,8 @@ int RegMr(Command& c) {
   Mr* mr;
   if (const int error = c.New(&mr)) return error;
   if (const int error = CheckMrAccess(c.call, access)) return error;
-  if (const int error = c.Read(request.Get(VABI_F(ib_uverbs_reg_mr, pd_handle)), &mr->pd)) return error;
+  if (const int error = c.Read(request.Get(VABI_F(ib_uverbs_reg_mr, pd_handle)), &mr->pd))
+    return error;
   mr->start = start;
   mr->length = request.Get(VABI_F(ib_uverbs_reg_mr, length));
   mr->iova = iova;
@@ -54,23 +55,25 @@ int ReregMr(Command& c) {
   if (c.Violates(RuleId::mr_rereg_flags, (flags & ~kReregSupported) != 0)) {
     return c.Refuse(RuleId::mr_rereg_flags);
   }
-  if (c.Violates(RuleId::mr_rereg_range, (flags & kReregTrans) != 0 &&
-                                             (start == 0 || iova == 0 || length == 0))) {
+  if (c.Violates(RuleId::mr_rereg_range,
+                 (flags & kReregTrans) != 0 && (start == 0 || iova == 0 || length == 0))) {
     return c.Refuse(RuleId::mr_rereg_range);
   }
-  if (c.Violates(RuleId::mr_page_offset, (flags & kReregTrans) != 0 &&
-                                             (start & kPageOffset) != (iova & kPageOffset))) {
+  if (c.Violates(RuleId::mr_page_offset,
+                 (flags & kReregTrans) != 0 && (start & kPageOffset) != (iova & kPageOffset))) {
     return c.Refuse(RuleId::mr_page_offset);
   }
   Mr* mr;
-  if (const int error = c.Write(request.Get(VABI_F(ib_uverbs_rereg_mr, mr_handle)), &mr)) return error;
+  if (const int error = c.Write(request.Get(VABI_F(ib_uverbs_rereg_mr, mr_handle)), &mr))
+    return error;
   if (c.Violates(RuleId::mr_rereg_dm, mr->dm != nullptr)) return c.Refuse(RuleId::mr_rereg_dm);
   if ((flags & kReregAccess) != 0) {
     if (const int error = CheckMrAccess(c.call, access)) return error;
   }
   Pd* pd = mr->pd;
   if ((flags & kReregPd) != 0) {
-    if (const int error = c.Read(request.Get(VABI_F(ib_uverbs_rereg_mr, pd_handle)), &pd)) return error;
+    if (const int error = c.Read(request.Get(VABI_F(ib_uverbs_rereg_mr, pd_handle)), &pd))
+      return error;
     if (pd == mr->pd && c.world.Knob(KnobId::mr_rereg_same_pd_is_none) != 0) flags &= ~kReregPd;
   }
   if (const int error = c.driver().ReregMr(c.call, *mr, flags, start, length, iova, access, pd)) {

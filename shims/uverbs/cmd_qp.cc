@@ -21,8 +21,8 @@ int MakeQueuePair(Call& call, Qp& qp) {
     }
     return 0;
   }
-  // create_xrc_qp_user: the driver makes a queue pair of the kernel's, without the caller's udata; the
-  // caller gets a handle to it.
+  // create_xrc_qp_user: the driver makes a queue pair of the kernel's, without the caller's udata;
+  // the caller gets a handle to it.
   auto real = std::make_shared<Qp>();
   real->file = qp.file;
   real->device = qp.device;
@@ -78,11 +78,13 @@ QpRequest ReadRequest(const Body& body, Field field) {
   return request;
 }
 
-#define FIELDS(s)                                                                                    \
-  {VABI_F(s, user_handle),   VABI_F(s, pd_handle),    VABI_F(s, send_cq_handle),                     \
-   VABI_F(s, recv_cq_handle), VABI_F(s, srq_handle),  VABI_F(s, max_send_wr), VABI_F(s, max_recv_wr), \
-   VABI_F(s, max_send_sge),  VABI_F(s, max_recv_sge), VABI_F(s, max_inline_data),                    \
-   VABI_F(s, sq_sig_all),    VABI_F(s, qp_type),      VABI_F(s, is_srq)}
+#define FIELDS(s)                                                                                \
+  {                                                                                              \
+    VABI_F(s, user_handle), VABI_F(s, pd_handle), VABI_F(s, send_cq_handle),                     \
+        VABI_F(s, recv_cq_handle), VABI_F(s, srq_handle), VABI_F(s, max_send_wr),                \
+        VABI_F(s, max_recv_wr), VABI_F(s, max_send_sge), VABI_F(s, max_recv_sge),                \
+        VABI_F(s, max_inline_data), VABI_F(s, sq_sig_all), VABI_F(s, qp_type), VABI_F(s, is_srq) \
+  }
 constexpr FieldId kLegacyFields[] = FIELDS(ib_uverbs_create_qp);
 constexpr FieldId kExFields[] = FIELDS(ib_uverbs_ex_create_qp);
 #undef FIELDS
@@ -105,7 +107,8 @@ int FillQp(Command& c, QpRequest& request, Qp* qp) {
   if (has_table) {
     if (const int error = c.Read(request.ind_table, &qp->ind_table)) return error;
     if (c.Violates(RuleId::qp_ind_table_recv, request.cap.max_recv_wr != 0 ||
-                                                  request.cap.max_recv_sge != 0 || request.is_srq)) {
+                                                  request.cap.max_recv_sge != 0 ||
+                                                  request.is_srq)) {
       return c.Refuse(RuleId::qp_ind_table_recv);
     }
   }
@@ -216,7 +219,8 @@ int OpenQp(Command& c) {
   if (const int error = c.Request(request)) return error;
   Qp* qp;
   if (const int error = c.New(&qp)) return error;
-  Object* handle = c.file.Find(ObjectType::kXrcd, request.Get(VABI_F(ib_uverbs_open_qp, pd_handle)));
+  Object* handle =
+      c.file.Find(ObjectType::kXrcd, request.Get(VABI_F(ib_uverbs_open_qp, pd_handle)));
   if (handle == nullptr) return c.Refuse(RuleId::qp_xrcd_none);
   auto* xrcd = static_cast<Xrcd*>(handle);
   if (c.Violates(RuleId::qp_open_type,

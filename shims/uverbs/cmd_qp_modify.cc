@@ -29,7 +29,8 @@ struct ModifyRequest {
 int CheckPorts(Command& c, Qp& qp, ModifyRequest* request, const fabric::AddressVector& dest,
                const fabric::AddressVector& alternate) {
   const uint32_t mask = request->mask;
-  if (c.Violates(RuleId::qp_modify_port, (mask & kQpPort) != 0 && !c.device.ValidPort(request->port))) {
+  if (c.Violates(RuleId::qp_modify_port,
+                 (mask & kQpPort) != 0 && !c.device.ValidPort(request->port))) {
     return c.Refuse(RuleId::qp_modify_port);
   }
   if ((mask & kQpAv) != 0) {
@@ -59,9 +60,10 @@ int CheckPorts(Command& c, Qp& qp, ModifyRequest* request, const fabric::Address
                       alt_port != alternate.port_num))) {
     return c.Refuse(RuleId::qp_modify_alt_port);
   }
-  if (c.Violates(RuleId::qp_modify_state_range,
-                 ((mask & kQpCurState) != 0 && request->body.Get(FIELD(cur_qp_state)) > kLastState) ||
-                     ((mask & kQpState) != 0 && request->body.Get(FIELD(qp_state)) > kLastState))) {
+  if (c.Violates(
+          RuleId::qp_modify_state_range,
+          ((mask & kQpCurState) != 0 && request->body.Get(FIELD(cur_qp_state)) > kLastState) ||
+              ((mask & kQpState) != 0 && request->body.Get(FIELD(qp_state)) > kLastState))) {
     return c.Refuse(RuleId::qp_modify_state_range);
   }
   return 0;
@@ -78,7 +80,8 @@ uint32_t Useful(uint8_t type, uint32_t mask) {
 void Apply(const ModifyRequest& request, QpAttributes* attr) {
   const Body& body = request.body;
   const auto take = [&](uint32_t bit, FieldId field, auto* to) {
-    if ((request.mask & bit) != 0) *to = static_cast<std::remove_reference_t<decltype(*to)>>(body.Get(field));
+    if ((request.mask & bit) != 0)
+      *to = static_cast<std::remove_reference_t<decltype(*to)>>(body.Get(field));
   };
   take(kQpPathMtu, FIELD(path_mtu), &attr->path_mtu);
   take(kQpPathMigState, FIELD(path_mig_state), &attr->path_mig_state);
@@ -117,7 +120,8 @@ int CheckPaths(Command& c, const Qp& qp, uint32_t mask, QpAttributes* attr) {
   }
   if ((mask & kQpAltPath) != 0) {
     if (const int error = CheckAddress(c.call, attr->alternate)) return error;
-    if (c.Violates(RuleId::qp_modify_alt_path_roce, c.device.image().link != LinkLayer::kInfiniband)) {
+    if (c.Violates(RuleId::qp_modify_alt_path_roce,
+                   c.device.image().link != LinkLayer::kInfiniband)) {
       return c.Refuse(RuleId::qp_modify_alt_path_roce);
     }
   }
@@ -204,7 +208,8 @@ int QueryQp(Command& c) {
   OwnedBody<64> request(c.world, VABI_S(ib_uverbs_query_qp));
   if (const int error = c.Request(request)) return error;
   Qp* handle;
-  if (const int error = c.Read(request.Get(VABI_F(ib_uverbs_query_qp, qp_handle)), &handle)) return error;
+  if (const int error = c.Read(request.Get(VABI_F(ib_uverbs_query_qp, qp_handle)), &handle))
+    return error;
   Qp& qp = handle->Real();
   if (const int error = c.driver().QueryQp(c.call, qp)) return error;
   OwnedBody<256> reply(c.world, VABI_S(ib_uverbs_query_qp_resp));

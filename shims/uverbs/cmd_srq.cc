@@ -86,7 +86,8 @@ int ModifySrq(Command& c) {
   OwnedBody<64> request(c.world, VABI_S(ib_uverbs_modify_srq));
   if (const int error = c.Request(request)) return error;
   Srq* srq;
-  if (const int error = c.Read(request.Get(VABI_F(ib_uverbs_modify_srq, srq_handle)), &srq)) return error;
+  if (const int error = c.Read(request.Get(VABI_F(ib_uverbs_modify_srq, srq_handle)), &srq))
+    return error;
   return c.driver().ModifySrq(c.call, *srq, request.U32(VABI_F(ib_uverbs_modify_srq, max_wr)),
                               request.U32(VABI_F(ib_uverbs_modify_srq, srq_limit)),
                               request.U32(VABI_F(ib_uverbs_modify_srq, attr_mask)));
@@ -96,7 +97,8 @@ int QuerySrq(Command& c) {
   OwnedBody<64> request(c.world, VABI_S(ib_uverbs_query_srq));
   if (const int error = c.Request(request)) return error;
   Srq* srq;
-  if (const int error = c.Read(request.Get(VABI_F(ib_uverbs_query_srq, srq_handle)), &srq)) return error;
+  if (const int error = c.Read(request.Get(VABI_F(ib_uverbs_query_srq, srq_handle)), &srq))
+    return error;
   if (const int error = c.driver().QuerySrq(c.call, *srq)) return error;
   OwnedBody<64> reply(c.world, VABI_S(ib_uverbs_query_srq_resp));
   reply.Set(VABI_F(ib_uverbs_query_srq_resp, max_wr), srq->max_wr);

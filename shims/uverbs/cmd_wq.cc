@@ -14,7 +14,8 @@ enum : uint32_t { kWqState = 1, kWqCurState = 2, kWqFlags = 4, kWqLastState = 2 
 int CreateWqEx(Command& c) {
   OwnedBody<64> request(c.world, VABI_S(ib_uverbs_ex_create_wq));
   if (const int error = c.Request(request)) return error;
-  if (c.Violates(RuleId::wq_comp_mask, request.Get(VABI_F(ib_uverbs_ex_create_wq, comp_mask)) != 0)) {
+  if (c.Violates(RuleId::wq_comp_mask,
+                 request.Get(VABI_F(ib_uverbs_ex_create_wq, comp_mask)) != 0)) {
     return c.Refuse(RuleId::wq_comp_mask);
   }
   Wq* wq;
@@ -48,14 +49,17 @@ int ModifyWqEx(Command& c) {
   OwnedBody<64> request(c.world, VABI_S(ib_uverbs_ex_modify_wq));
   if (const int error = c.Request(request)) return error;
   const uint32_t mask = request.U32(VABI_F(ib_uverbs_ex_modify_wq, attr_mask));
-  if (c.Violates(RuleId::wq_modify_mask_empty, mask == 0)) return c.Refuse(RuleId::wq_modify_mask_empty);
+  if (c.Violates(RuleId::wq_modify_mask_empty, mask == 0))
+    return c.Refuse(RuleId::wq_modify_mask_empty);
   if (c.Violates(RuleId::wq_modify_mask_unknown, mask > (kWqState | kWqCurState | kWqFlags))) {
     return c.Refuse(RuleId::wq_modify_mask_unknown);
   }
   Wq* wq;
-  if (const int error = c.Read(request.Get(VABI_F(ib_uverbs_ex_modify_wq, wq_handle)), &wq)) return error;
+  if (const int error = c.Read(request.Get(VABI_F(ib_uverbs_ex_modify_wq, wq_handle)), &wq))
+    return error;
   uint32_t current = wq->state;
-  if ((mask & kWqCurState) != 0) current = request.U32(VABI_F(ib_uverbs_ex_modify_wq, curr_wq_state));
+  if ((mask & kWqCurState) != 0)
+    current = request.U32(VABI_F(ib_uverbs_ex_modify_wq, curr_wq_state));
   if (c.Violates(RuleId::wq_modify_state, (mask & kWqCurState) != 0 && current > kWqLastState)) {
     return c.Refuse(RuleId::wq_modify_state);
   }
@@ -64,7 +68,8 @@ int ModifyWqEx(Command& c) {
   if (c.Violates(RuleId::wq_modify_state, (mask & kWqState) != 0 && next > kWqLastState)) {
     return c.Refuse(RuleId::wq_modify_state);
   }
-  const uint32_t flags = (mask & kWqFlags) != 0 ? request.U32(VABI_F(ib_uverbs_ex_modify_wq, flags)) : 0;
+  const uint32_t flags =
+      (mask & kWqFlags) != 0 ? request.U32(VABI_F(ib_uverbs_ex_modify_wq, flags)) : 0;
   if (const int error = c.driver().ModifyWq(c.call, *wq, mask, next, flags)) return error;
   wq->state = next;
   return 0;
@@ -73,7 +78,8 @@ int ModifyWqEx(Command& c) {
 int DestroyWqEx(Command& c) {
   OwnedBody<64> request(c.world, VABI_S(ib_uverbs_ex_destroy_wq));
   if (const int error = c.Request(request)) return error;
-  if (c.Violates(RuleId::wq_comp_mask, request.Get(VABI_F(ib_uverbs_ex_destroy_wq, comp_mask)) != 0)) {
+  if (c.Violates(RuleId::wq_comp_mask,
+                 request.Get(VABI_F(ib_uverbs_ex_destroy_wq, comp_mask)) != 0)) {
     return c.Refuse(RuleId::wq_comp_mask);
   }
   std::unique_ptr<Wq> dead;
@@ -82,7 +88,8 @@ int DestroyWqEx(Command& c) {
   }
   OwnedBody<64> reply(c.world, VABI_S(ib_uverbs_ex_destroy_wq_resp));
   reply.Set(VABI_F(ib_uverbs_ex_destroy_wq_resp, events_reported), dead->events_reported);
-  reply.Set(VABI_F(ib_uverbs_ex_destroy_wq_resp, response_length), c.ResponseLength(reply.length()));
+  reply.Set(VABI_F(ib_uverbs_ex_destroy_wq_resp, response_length),
+            c.ResponseLength(reply.length()));
   return c.Respond(reply);
 }
 
@@ -93,11 +100,13 @@ int CreateRwqIndTableEx(Command& c) {
                  request.Get(VABI_F(ib_uverbs_ex_create_rwq_ind_table, comp_mask)) != 0)) {
     return c.Refuse(RuleId::ind_table_comp_mask);
   }
-  const uint32_t log_size = request.U32(VABI_F(ib_uverbs_ex_create_rwq_ind_table, log_ind_tbl_size));
+  const uint32_t log_size =
+      request.U32(VABI_F(ib_uverbs_ex_create_rwq_ind_table, log_ind_tbl_size));
   constexpr uint32_t kMaxLogSize = 0x0d;  // IB_USER_VERBS_MAX_LOG_IND_TBL_SIZE
   if (log_size > kMaxLogSize) return c.Refuse(RuleId::ind_table_size);
   std::vector<uint32_t> handles(size_t{1} << log_size);
-  if (const int error = c.RequestNext(handles.data(), handles.size() * sizeof(uint32_t))) return error;
+  if (const int error = c.RequestNext(handles.data(), handles.size() * sizeof(uint32_t)))
+    return error;
   if (const int error = c.RequestFinish()) return error;
   std::vector<Wq*> wqs;
   for (const uint32_t handle : handles) {

@@ -19,7 +19,12 @@ class IoctlCall;
 
 struct Command {
   Command(Call& call, UdataIn in, UdataOut out, IoctlCall* ioctl = nullptr)
-      : call(call), world(call.world), file(call.file), device(call.file.device()), in(in), out(out),
+      : call(call),
+        world(call.world),
+        file(call.file),
+        device(call.file.device()),
+        in(in),
+        out(out),
         ioctl(ioctl) {}
 
   Call& call;
@@ -62,7 +67,8 @@ struct Command {
   int Write(uint64_t handle, T** object) {
     return Look(T::kType, handle, RuleId::handle_write_none, reinterpret_cast<Object**>(object));
   }
-  // uobj_get_destroy / uobj_perform_destroy: destroys, and gives the dead object back for the reply.
+  // uobj_get_destroy / uobj_perform_destroy: destroys, and gives the dead object back for the
+  // reply.
   template <typename T>
   int Destroy(uint64_t handle, std::unique_ptr<T>* dead = nullptr) {
     std::unique_ptr<Object> object;

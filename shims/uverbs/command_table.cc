@@ -11,16 +11,22 @@ namespace {
 
 constexpr StructId kNone = StructId::kCount;
 
-#define LEGACY(name, request, response, udata, needs, needs_too, ...) \
-  {WriteId::name, StructId::ib_uverbs_##request, response, udata, Op::needs, Op::needs_too, __VA_ARGS__}
+#define LEGACY(name, request, response, udata, needs, needs_too, ...)                        \
+  {                                                                                          \
+    WriteId::name, StructId::ib_uverbs_##request, response, udata, Op::needs, Op::needs_too, \
+        __VA_ARGS__                                                                          \
+  }
 #define RESP(name) StructId::ib_uverbs_##name
 
 // uverbs_cmd.c:uverbs_def_write_intf (7.3), with the operations that the objects need
 // (uverbs_std_types*.c). clang-format off: a table
 constexpr CommandRow kRows[] = {
-    LEGACY(GET_CONTEXT, get_context, RESP(get_context_resp), true, alloc_ucontext, dealloc_ucontext, GetContext),
-    LEGACY(QUERY_DEVICE, query_device, RESP(query_device_resp), false, alloc_ucontext, dealloc_ucontext, QueryDevice),
-    LEGACY(QUERY_PORT, query_port, RESP(query_port_resp), false, query_port, alloc_ucontext, QueryPort),
+    LEGACY(GET_CONTEXT, get_context, RESP(get_context_resp), true, alloc_ucontext, dealloc_ucontext,
+           GetContext),
+    LEGACY(QUERY_DEVICE, query_device, RESP(query_device_resp), false, alloc_ucontext,
+           dealloc_ucontext, QueryDevice),
+    LEGACY(QUERY_PORT, query_port, RESP(query_port_resp), false, query_port, alloc_ucontext,
+           QueryPort),
     LEGACY(ALLOC_PD, alloc_pd, RESP(alloc_pd_resp), true, alloc_pd, dealloc_pd, AllocPd),
     LEGACY(DEALLOC_PD, dealloc_pd, kNone, false, dealloc_pd, always, DeallocPd),
     LEGACY(CREATE_AH, create_ah, RESP(create_ah_resp), true, create_user_ah, destroy_ah, CreateAh),
@@ -30,7 +36,8 @@ constexpr CommandRow kRows[] = {
     LEGACY(DEREG_MR, dereg_mr, kNone, false, dereg_mr, always, DeregMr),
     LEGACY(ALLOC_MW, alloc_mw, RESP(alloc_mw_resp), true, alloc_mw, dealloc_mw, AllocMw),
     LEGACY(DEALLOC_MW, dealloc_mw, kNone, false, dealloc_mw, always, DeallocMw),
-    LEGACY(CREATE_COMP_CHANNEL, create_comp_channel, RESP(create_comp_channel_resp), false, dealloc_pd, always, CreateCompChannel),
+    LEGACY(CREATE_COMP_CHANNEL, create_comp_channel, RESP(create_comp_channel_resp), false,
+           dealloc_pd, always, CreateCompChannel),
     LEGACY(CREATE_CQ, create_cq, RESP(create_cq_resp), true, create_cq, destroy_cq, CreateCq),
     LEGACY(RESIZE_CQ, resize_cq, RESP(resize_cq_resp), true, resize_cq, destroy_cq, ResizeCq),
     LEGACY(DESTROY_CQ, destroy_cq, RESP(destroy_cq_resp), false, destroy_cq, always, DestroyCq),
@@ -47,12 +54,16 @@ constexpr CommandRow kRows[] = {
     LEGACY(CREATE_SRQ, create_srq, RESP(create_srq_resp), true, create_srq, destroy_srq, CreateSrq),
     LEGACY(MODIFY_SRQ, modify_srq, kNone, true, modify_srq, destroy_srq, ModifySrq),
     LEGACY(QUERY_SRQ, query_srq, RESP(query_srq_resp), false, query_srq, destroy_srq, QuerySrq),
-    LEGACY(DESTROY_SRQ, destroy_srq, RESP(destroy_srq_resp), false, destroy_srq, always, DestroySrq),
-    LEGACY(POST_SRQ_RECV, post_srq_recv, RESP(post_srq_recv_resp), false, post_srq_recv, destroy_srq, PostSrqRecv),
+    LEGACY(DESTROY_SRQ, destroy_srq, RESP(destroy_srq_resp), false, destroy_srq, always,
+           DestroySrq),
+    LEGACY(POST_SRQ_RECV, post_srq_recv, RESP(post_srq_recv_resp), false, post_srq_recv,
+           destroy_srq, PostSrqRecv),
     LEGACY(OPEN_XRCD, open_xrcd, RESP(open_xrcd_resp), true, alloc_xrcd, dealloc_xrcd, OpenXrcd),
     LEGACY(CLOSE_XRCD, close_xrcd, kNone, false, alloc_xrcd, dealloc_xrcd, CloseXrcd),
-    LEGACY(CREATE_XSRQ, create_xsrq, RESP(create_srq_resp), true, create_srq, destroy_srq, CreateXsrq, Op::create_xrc_srq),
-    LEGACY(OPEN_QP, open_qp, RESP(create_qp_resp), true, alloc_xrcd, dealloc_xrcd, OpenQp, Op::xrc_tgt_qp),
+    LEGACY(CREATE_XSRQ, create_xsrq, RESP(create_srq_resp), true, create_srq, destroy_srq,
+           CreateXsrq, Op::create_xrc_srq),
+    LEGACY(OPEN_QP, open_qp, RESP(create_qp_resp), true, alloc_xrcd, dealloc_xrcd, OpenQp,
+           Op::xrc_tgt_qp),
 };
 #undef LEGACY
 #undef RESP
@@ -63,38 +74,38 @@ constexpr ExCommandRow kExRows[] = {
      StructId::ib_uverbs_ex_query_device, kAll,
      VABI_F(ib_uverbs_ex_query_device_resp, response_length), false, QueryDeviceEx},
     {WriteExId::CREATE_CQ, Op::create_cq, Op::destroy_cq, Op::create_cq_ex,
-     StructId::ib_uverbs_ex_create_cq, kAll,
-     VABI_F(ib_uverbs_ex_create_cq_resp, response_length), false, CreateCqEx},
+     StructId::ib_uverbs_ex_create_cq, kAll, VABI_F(ib_uverbs_ex_create_cq_resp, response_length),
+     false, CreateCqEx},
     {WriteExId::CREATE_QP, Op::create_qp, Op::destroy_qp, Op::create_qp_ex,
      StructId::ib_uverbs_ex_create_qp, VABI_F(ib_uverbs_ex_create_qp, comp_mask),
      VABI_F(ib_uverbs_ex_create_qp_resp, response_length), false, CreateQpEx},
     {WriteExId::MODIFY_QP, Op::modify_qp, Op::destroy_qp, Op::modify_qp_ex,
-     StructId::ib_uverbs_ex_modify_qp, VABI_F(ib_uverbs_ex_modify_qp, base),
-     kAll, true, ModifyQpEx},
+     StructId::ib_uverbs_ex_modify_qp, VABI_F(ib_uverbs_ex_modify_qp, base), kAll, true,
+     ModifyQpEx},
     {WriteExId::CREATE_FLOW, Op::create_flow, Op::destroy_flow, Op::always,
-     StructId::ib_uverbs_create_flow, kAll,
-     VABI_F(ib_uverbs_create_flow_resp, flow_handle), false, CreateFlowEx},
+     StructId::ib_uverbs_create_flow, kAll, VABI_F(ib_uverbs_create_flow_resp, flow_handle), false,
+     CreateFlowEx},
     {WriteExId::DESTROY_FLOW, Op::destroy_flow, Op::always, Op::always,
-     StructId::ib_uverbs_destroy_flow, kAll,
-     kAll, false, DestroyFlowEx},
+     StructId::ib_uverbs_destroy_flow, kAll, kAll, false, DestroyFlowEx},
     {WriteExId::CREATE_WQ, Op::create_wq, Op::destroy_wq, Op::always,
      StructId::ib_uverbs_ex_create_wq, VABI_F(ib_uverbs_ex_create_wq, max_sge),
      VABI_F(ib_uverbs_ex_create_wq_resp, wqn), true, CreateWqEx},
     {WriteExId::MODIFY_WQ, Op::modify_wq, Op::destroy_wq, Op::always,
-     StructId::ib_uverbs_ex_modify_wq, VABI_F(ib_uverbs_ex_modify_wq, curr_wq_state),
-     kAll, true, ModifyWqEx},
+     StructId::ib_uverbs_ex_modify_wq, VABI_F(ib_uverbs_ex_modify_wq, curr_wq_state), kAll, true,
+     ModifyWqEx},
     {WriteExId::DESTROY_WQ, Op::destroy_wq, Op::always, Op::always,
      StructId::ib_uverbs_ex_destroy_wq, VABI_F(ib_uverbs_ex_destroy_wq, wq_handle),
      VABI_F(ib_uverbs_ex_destroy_wq_resp, reserved), true, DestroyWqEx},
     {WriteExId::CREATE_RWQ_IND_TBL, Op::create_rwq_ind_table, Op::destroy_rwq_ind_table, Op::always,
-     StructId::ib_uverbs_ex_create_rwq_ind_table, VABI_F(ib_uverbs_ex_create_rwq_ind_table, log_ind_tbl_size),
+     StructId::ib_uverbs_ex_create_rwq_ind_table,
+     VABI_F(ib_uverbs_ex_create_rwq_ind_table, log_ind_tbl_size),
      VABI_F(ib_uverbs_ex_create_rwq_ind_table_resp, ind_tbl_num), false, CreateRwqIndTableEx},
     {WriteExId::DESTROY_RWQ_IND_TBL, Op::destroy_rwq_ind_table, Op::always, Op::always,
-     StructId::ib_uverbs_ex_destroy_rwq_ind_table, VABI_F(ib_uverbs_ex_destroy_rwq_ind_table, ind_tbl_handle),
-     kAll, true, DestroyRwqIndTableEx},
+     StructId::ib_uverbs_ex_destroy_rwq_ind_table,
+     VABI_F(ib_uverbs_ex_destroy_rwq_ind_table, ind_tbl_handle), kAll, true, DestroyRwqIndTableEx},
     {WriteExId::MODIFY_CQ, Op::modify_cq, Op::destroy_cq, Op::always,
-     StructId::ib_uverbs_ex_modify_cq, VABI_F(ib_uverbs_ex_modify_cq, reserved),
-     kAll, true, ModifyCqEx},
+     StructId::ib_uverbs_ex_modify_cq, VABI_F(ib_uverbs_ex_modify_cq, reserved), kAll, true,
+     ModifyCqEx},
 };
 
 constexpr ConstId kNumbers[] = {
@@ -132,7 +143,8 @@ CommandTable::CommandTable(const Device& device) {
     CommandEntry& entry = legacy_[static_cast<size_t>(*number)];
     entry.known = true;
     Raise(&known_, *number);
-    if (!device.Offers(row.needs) || !device.Offers(row.needs_too) || Masked(device, row.mask)) continue;
+    if (!device.Offers(row.needs) || !device.Offers(row.needs_too) || Masked(device, row.mask))
+      continue;
     entry.name = WriteNames()[Index(row.id)];
     entry.handler = row.handler;
     entry.has_udata = row.has_udata;
@@ -155,7 +167,8 @@ CommandTable::CommandTable(const Device& device) {
     entry.is_ex = true;
     entry.has_udata = true;
     entry.request_size = static_cast<uint16_t>(world.Size(row.request));
-    const size_t least = row.least_request == kAll ? entry.request_size : world.End(row.least_request);
+    const size_t least =
+        row.least_request == kAll ? entry.request_size : world.End(row.least_request);
     entry.least_request = static_cast<uint16_t>(least);
     entry.least_response =
         row.least_response == kAll ? 0 : static_cast<uint16_t>(world.End(row.least_response));

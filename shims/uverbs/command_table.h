@@ -8,8 +8,8 @@
 
 #include "harness/world/abi_tables.h"
 
-// The write commands: what the kernel declares of each (uverbs_cmd.c:uverbs_def_write_intf), and which of
-// them one device serves in one kernel (uverbs_uapi.c:uapi_finalize).
+// The write commands: what the kernel declares of each (uverbs_cmd.c:uverbs_def_write_intf), and
+// which of them one device serves in one kernel (uverbs_uapi.c:uapi_finalize).
 
 namespace vabi {
 
@@ -21,22 +21,23 @@ using CommandHandler = int (*)(Command&);
 struct CommandRow {
   WriteId id;
   StructId request;
-  StructId response;   // StructId::kCount: none
+  StructId response;  // StructId::kCount: none
   bool has_udata;
   Op needs, needs_too;
   CommandHandler handler;
-  // Its bit of uverbs_cmd_mask, where that says more than the operations do: looked up in the world alone.
+  // Its bit of uverbs_cmd_mask, where that says more than the operations do: looked up in the world
+  // alone.
   Op mask = Op::always;
 };
 
-// Extended commands have no sizes here: uapi_create_write takes over sizes of legacy commands only, so a
-// short body is zero-extended.
+// Extended commands have no sizes here: uapi_create_write takes over sizes of legacy commands only,
+// so a short body is zero-extended.
 struct ExCommandRow {
   WriteExId id;
   Op needs, needs_too;
   Op mask;  // the same of uverbs_ex_cmd_mask
-  // Up to 4.20 handlers looked at the lengths: the last field that a request or reply must hold (kCount: the
-  // whole structure, or nothing), and whether a longer request must end in zeros.
+  // Up to 4.20 handlers looked at the lengths: the last field that a request or reply must hold
+  // (kCount: the whole structure, or nothing), and whether a longer request must end in zeros.
   StructId request;
   FieldId least_request, least_response;
   bool zero_tail;
@@ -72,8 +73,8 @@ class CommandTable {
     if (extended) return number < count_ex_ ? &ex_[number] : nullptr;
     return number < count_ ? &legacy_[number] : nullptr;
   }
-  // The same in kernels whose table is the core's own, and the driver's masks are looked at apart (up to
-  // 4.20): `known` and `handler` tell. Null: beyond the core's table.
+  // The same in kernels whose table is the core's own, and the driver's masks are looked at apart
+  // (up to 4.20): `known` and `handler` tell. Null: beyond the core's table.
   const CommandEntry* FindKnown(uint32_t number, bool extended) const {
     const CommandEntry* entry = number < kMax ? &(extended ? ex_ : legacy_)[number] : nullptr;
     return number < (extended ? known_ex_ : known_) ? entry : nullptr;

@@ -17,8 +17,10 @@ TEST_F(CommandsTest, QueryDeviceTellsTheDriversLimits) {
   ASSERT_GT(Write(1, S(VABI_S(ib_uverbs_query_device)), &reply), 0);
   const Body body(world(), reply.data(), reply.size());
   EXPECT_EQ(0x0123456789abcdefu, body.Get(VABI_F(ib_uverbs_query_device_resp, fw_ver)));
-  EXPECT_EQ(30u, body.Get(VABI_F(ib_uverbs_query_device_resp, max_sge))) << "the smaller of send and receive";
-  EXPECT_EQ(0x55667788u, body.Get(VABI_F(ib_uverbs_query_device_resp, device_cap_flags))) << "the low half";
+  EXPECT_EQ(30u, body.Get(VABI_F(ib_uverbs_query_device_resp, max_sge)))
+      << "the smaller of send and receive";
+  EXPECT_EQ(0x55667788u, body.Get(VABI_F(ib_uverbs_query_device_resp, device_cap_flags)))
+      << "the low half";
   EXPECT_EQ(__builtin_bswap64(device().image().node_guid),
             body.Get(VABI_F(ib_uverbs_query_device_resp, node_guid)));
   EXPECT_EQ(1u, body.Get(VABI_F(ib_uverbs_query_device_resp, phys_port_cnt)));
@@ -29,11 +31,13 @@ TEST_F(CommandsTest, ExtendedQueryAddsTheRest) {
   ASSERT_EQ(0, Invoke(0x80000001, S(VABI_S(ib_uverbs_ex_query_device)).bytes(), &reply));
   const Body body(world(), reply.data(), reply.size());
   EXPECT_EQ(reply.size(), body.Get(VABI_F(ib_uverbs_ex_query_device_resp, response_length)));
-  EXPECT_EQ(0x1122331155667788u, body.Get(VABI_F(ib_uverbs_ex_query_device_resp, device_cap_flags_ex)));
+  EXPECT_EQ(0x1122331155667788u,
+            body.Get(VABI_F(ib_uverbs_ex_query_device_resp, device_cap_flags_ex)));
   EXPECT_EQ(1u << 20, body.Get(VABI_F(ib_uverbs_ex_query_device_resp, max_dm_size)));
 }
 
-// uapi_create_write forgets the sizes of extended commands, so INVOKE_WRITE takes any; what is missing is zero.
+// uapi_create_write forgets the sizes of extended commands, so INVOKE_WRITE takes any; what is
+// missing is zero.
 TEST_F(CommandsTest, InvokeTakesShortExtendedCommands) {
   Bytes reply(world().Size(VABI_S(ib_uverbs_ex_query_device_resp)));
   EXPECT_EQ(0, Invoke(0x80000001, Bytes(4), &reply));
@@ -41,11 +45,14 @@ TEST_F(CommandsTest, InvokeTakesShortExtendedCommands) {
 
 TEST_F(CommandsTest, QueryPortTellsTheWorldsPort) {
   Bytes reply(world().Size(VABI_S(ib_uverbs_query_port_resp)));
-  ASSERT_GT(Write(2, S(VABI_S(ib_uverbs_query_port)).With(VABI_F(ib_uverbs_query_port, port_num), 1), &reply),
-            0);
+  ASSERT_GT(
+      Write(2, S(VABI_S(ib_uverbs_query_port)).With(VABI_F(ib_uverbs_query_port, port_num), 1),
+            &reply),
+      0);
   const Body body(world(), reply.data(), reply.size());
   EXPECT_EQ(4u, body.Get(VABI_F(ib_uverbs_query_port_resp, state))) << "IB_PORT_ACTIVE";
-  EXPECT_EQ(2u, body.Get(VABI_F(ib_uverbs_query_port_resp, link_layer))) << "IB_LINK_LAYER_ETHERNET";
+  EXPECT_EQ(2u, body.Get(VABI_F(ib_uverbs_query_port_resp, link_layer)))
+      << "IB_LINK_LAYER_ETHERNET";
   EXPECT_EQ(1u, body.Get(VABI_F(ib_uverbs_query_port_resp, max_vl_num)));
   EXPECT_EQ(1u, body.Get(VABI_F(ib_uverbs_query_port_resp, flags))) << "rdma_is_grh_required: RoCE";
 }
@@ -70,12 +77,16 @@ TEST_F(CommandsTest, UsersAreCounted) {
   EXPECT_EQ(-EBUSY, DestroyPd(pd));
   EXPECT_EQ("pd.in_use", LastRule());
   Bytes reply(8);
-  EXPECT_EQ(-EBUSY,
-            Write(20, S(VABI_S(ib_uverbs_destroy_cq)).With(VABI_F(ib_uverbs_destroy_cq, cq_handle), cq), &reply));
+  EXPECT_EQ(
+      -EBUSY,
+      Write(20, S(VABI_S(ib_uverbs_destroy_cq)).With(VABI_F(ib_uverbs_destroy_cq, cq_handle), cq),
+            &reply));
   EXPECT_EQ("cq.in_use", LastRule());
   EXPECT_EQ(2, file().Find(ObjectType::kCq, cq)->users) << "once to send, once to receive";
-  ASSERT_GT(Write(27, S(VABI_S(ib_uverbs_destroy_qp)).With(VABI_F(ib_uverbs_destroy_qp, qp_handle), qp), &reply),
-            0);
+  ASSERT_GT(
+      Write(27, S(VABI_S(ib_uverbs_destroy_qp)).With(VABI_F(ib_uverbs_destroy_qp, qp_handle), qp),
+            &reply),
+      0);
   EXPECT_GT(DestroyPd(pd), 0);
   EXPECT_EQ(0, file().Find(ObjectType::kCq, cq)->users);
 }
@@ -83,12 +94,13 @@ TEST_F(CommandsTest, UsersAreCounted) {
 TEST_F(CommandsTest, RegistersAndQueriesMemory) {
   const uint32_t pd = AllocPd();
   Bytes reply(12);
-  ASSERT_GT(Write(9, S(VABI_S(ib_uverbs_reg_mr))
-                         .With(VABI_F(ib_uverbs_reg_mr, start), 0x10000123)
-                         .With(VABI_F(ib_uverbs_reg_mr, hca_va), 0x20000123)
-                         .With(VABI_F(ib_uverbs_reg_mr, length), 4096)
-                         .With(VABI_F(ib_uverbs_reg_mr, pd_handle), pd)
-                         .With(VABI_F(ib_uverbs_reg_mr, access_flags), kLocalWrite | kRemoteWrite),
+  ASSERT_GT(Write(9,
+                  S(VABI_S(ib_uverbs_reg_mr))
+                      .With(VABI_F(ib_uverbs_reg_mr, start), 0x10000123)
+                      .With(VABI_F(ib_uverbs_reg_mr, hca_va), 0x20000123)
+                      .With(VABI_F(ib_uverbs_reg_mr, length), 4096)
+                      .With(VABI_F(ib_uverbs_reg_mr, pd_handle), pd)
+                      .With(VABI_F(ib_uverbs_reg_mr, access_flags), kLocalWrite | kRemoteWrite),
                   &reply),
             0);
   const uint32_t mr = U32(reply, VABI_F(ib_uverbs_reg_mr_resp, mr_handle));
@@ -110,11 +122,12 @@ TEST_F(CommandsTest, RegistersAndQueriesMemory) {
   const uint32_t other = AllocPd();
   Bytes keys(8);
   const auto rereg = [&](uint32_t flags, uint32_t to) {
-    return Write(11, S(VABI_S(ib_uverbs_rereg_mr))
-                         .With(VABI_F(ib_uverbs_rereg_mr, mr_handle), mr)
-                         .With(VABI_F(ib_uverbs_rereg_mr, flags), flags)
-                         .With(VABI_F(ib_uverbs_rereg_mr, pd_handle), to)
-                         .With(VABI_F(ib_uverbs_rereg_mr, access_flags), kLocalWrite),
+    return Write(11,
+                 S(VABI_S(ib_uverbs_rereg_mr))
+                     .With(VABI_F(ib_uverbs_rereg_mr, mr_handle), mr)
+                     .With(VABI_F(ib_uverbs_rereg_mr, flags), flags)
+                     .With(VABI_F(ib_uverbs_rereg_mr, pd_handle), to)
+                     .With(VABI_F(ib_uverbs_rereg_mr, access_flags), kLocalWrite),
                  &keys);
   };
   ASSERT_GT(rereg(6, other), 0);
@@ -124,7 +137,8 @@ TEST_F(CommandsTest, RegistersAndQueriesMemory) {
   EXPECT_EQ(-EBUSY, DestroyPd(other));
   ASSERT_GT(rereg(6, other), 0);
   EXPECT_EQ(4u, TestDriver::last_rereg_flags);
-  ASSERT_GT(Write(13, S(VABI_S(ib_uverbs_dereg_mr)).With(VABI_F(ib_uverbs_dereg_mr, mr_handle), mr)), 0);
+  ASSERT_GT(
+      Write(13, S(VABI_S(ib_uverbs_dereg_mr)).With(VABI_F(ib_uverbs_dereg_mr, mr_handle), mr)), 0);
   EXPECT_GT(DestroyPd(other), 0);
 }
 
@@ -144,7 +158,8 @@ TEST_F(CommandsTest, QueuePairsThroughTheIoctl) {
   call.AddOut(C(VABI_C(UVERBS_ATTR_CREATE_QP_RESP_QP_NUM)), number);
   ASSERT_EQ(0, Ioctl(call));
   EXPECT_EQ(Bytes(20, 1), Bytes(caps.begin(), caps.begin() + 20));
-  EXPECT_EQ(Bytes(4, 0), Bytes(caps.begin() + 20, caps.end())) << "the rest of a longer buffer is zeroed";
+  EXPECT_EQ(Bytes(4, 0), Bytes(caps.begin() + 20, caps.end()))
+      << "the rest of a longer buffer is zeroed";
   const auto* qp = static_cast<Qp*>(
       file().Find(ObjectType::kQp, call.Find(C(VABI_C(UVERBS_ATTR_CREATE_QP_HANDLE)))->data));
   ASSERT_NE(nullptr, qp);
@@ -166,8 +181,8 @@ TEST_F(CommandsTest, QueryQpGivesBackWhatModifySet) {
   Struct rtr = S(VABI_S(ib_uverbs_modify_qp))
                    .With(VABI_F(ib_uverbs_modify_qp, qp_handle), qp)
                    .With(VABI_F(ib_uverbs_modify_qp, attr_mask),
-                         kQpState | kQpAv | kQpPathMtu | kQpDestQpn | kQpRqPsn | kQpMaxDestRdAtomic |
-                             kQpMinRnrTimer)
+                         kQpState | kQpAv | kQpPathMtu | kQpDestQpn | kQpRqPsn |
+                             kQpMaxDestRdAtomic | kQpMinRnrTimer)
                    .With(VABI_F(ib_uverbs_modify_qp, qp_state), 2)
                    .With(VABI_F(ib_uverbs_modify_qp, path_mtu), 3)
                    .With(VABI_F(ib_uverbs_modify_qp, dest_qp_num), 0x55)
@@ -179,14 +194,18 @@ TEST_F(CommandsTest, QueryQpGivesBackWhatModifySet) {
   dest.Set(VABI_F(ib_uverbs_qp_dest, port_num), 1);
   ASSERT_GT(Write(26, rtr), 0) << Last();
   Bytes reply(world().Size(VABI_S(ib_uverbs_query_qp_resp)));
-  ASSERT_GT(Write(25, S(VABI_S(ib_uverbs_query_qp)).With(VABI_F(ib_uverbs_query_qp, qp_handle), qp), &reply), 0);
+  ASSERT_GT(Write(25, S(VABI_S(ib_uverbs_query_qp)).With(VABI_F(ib_uverbs_query_qp, qp_handle), qp),
+                  &reply),
+            0);
   const Body body(world(), reply.data(), reply.size());
   EXPECT_EQ(2u, body.Get(VABI_F(ib_uverbs_query_qp_resp, qp_state)));
   EXPECT_EQ(0x55u, body.Get(VABI_F(ib_uverbs_query_qp_resp, dest_qp_num)));
   EXPECT_EQ(0x234567u, body.Get(VABI_F(ib_uverbs_query_qp_resp, rq_psn))) << "24 bits";
   EXPECT_EQ(7u, body.Get(VABI_F(ib_uverbs_query_qp_resp, qp_access_flags)));
   EXPECT_EQ(8u, body.Get(VABI_F(ib_uverbs_query_qp_resp, max_send_wr)));
-  EXPECT_EQ(1u, body.Sub(VABI_F(ib_uverbs_query_qp_resp, dest)).Get(VABI_F(ib_uverbs_qp_dest, sgid_index)));
+  EXPECT_EQ(
+      1u,
+      body.Sub(VABI_F(ib_uverbs_query_qp_resp, dest)).Get(VABI_F(ib_uverbs_qp_dest, sgid_index)));
 }
 
 // SQD: an AV without a port brings its port along.
@@ -210,37 +229,45 @@ TEST_F(CommandsTest, AvInSqdSetsThePort) {
 TEST_F(CommandsTest, SharedQueues) {
   const uint32_t pd = AllocPd();
   Bytes reply(16);
-  ASSERT_GT(Write(32, S(VABI_S(ib_uverbs_create_srq))
-                          .With(VABI_F(ib_uverbs_create_srq, pd_handle), pd)
-                          .With(VABI_F(ib_uverbs_create_srq, max_wr), 100)
-                          .With(VABI_F(ib_uverbs_create_srq, max_sge), 4),
+  ASSERT_GT(Write(32,
+                  S(VABI_S(ib_uverbs_create_srq))
+                      .With(VABI_F(ib_uverbs_create_srq, pd_handle), pd)
+                      .With(VABI_F(ib_uverbs_create_srq, max_wr), 100)
+                      .With(VABI_F(ib_uverbs_create_srq, max_sge), 4),
                   &reply),
             0);
   const uint32_t srq = U32(reply, VABI_F(ib_uverbs_create_srq_resp, srq_handle));
-  EXPECT_EQ(0u, U32(reply, VABI_F(ib_uverbs_create_srq_resp, srqn))) << "only XRC queues tell their number";
+  EXPECT_EQ(0u, U32(reply, VABI_F(ib_uverbs_create_srq_resp, srqn)))
+      << "only XRC queues tell their number";
   ASSERT_GT(Write(33, S(VABI_S(ib_uverbs_modify_srq))
                           .With(VABI_F(ib_uverbs_modify_srq, srq_handle), srq)
                           .With(VABI_F(ib_uverbs_modify_srq, attr_mask), 2)
                           .With(VABI_F(ib_uverbs_modify_srq, srq_limit), 8)),
             0);
   Bytes attr(16);
-  ASSERT_GT(Write(34, S(VABI_S(ib_uverbs_query_srq)).With(VABI_F(ib_uverbs_query_srq, srq_handle), srq), &attr),
-            0);
+  ASSERT_GT(
+      Write(34, S(VABI_S(ib_uverbs_query_srq)).With(VABI_F(ib_uverbs_query_srq, srq_handle), srq),
+            &attr),
+      0);
   EXPECT_EQ(100u, U32(attr, VABI_F(ib_uverbs_query_srq_resp, max_wr)));
   EXPECT_EQ(8u, U32(attr, VABI_F(ib_uverbs_query_srq_resp, srq_limit)));
   EXPECT_EQ(-EBUSY, DestroyPd(pd));
   Bytes events(4);
   ASSERT_GT(
-      Write(35, S(VABI_S(ib_uverbs_destroy_srq)).With(VABI_F(ib_uverbs_destroy_srq, srq_handle), srq), &events), 0);
+      Write(35,
+            S(VABI_S(ib_uverbs_destroy_srq)).With(VABI_F(ib_uverbs_destroy_srq, srq_handle), srq),
+            &events),
+      0);
   EXPECT_GT(DestroyPd(pd), 0);
 }
 
 TEST_F(CommandsTest, XrcDomainsAreSharedByInode) {
   const int fd = fileno(tmpfile());
   const auto open = [&](uint32_t flags, Bytes* reply) {
-    return Write(37, S(VABI_S(ib_uverbs_open_xrcd))
-                         .With(VABI_F(ib_uverbs_open_xrcd, fd), static_cast<uint32_t>(fd))
-                         .With(VABI_F(ib_uverbs_open_xrcd, oflags), flags),
+    return Write(37,
+                 S(VABI_S(ib_uverbs_open_xrcd))
+                     .With(VABI_F(ib_uverbs_open_xrcd, fd), static_cast<uint32_t>(fd))
+                     .With(VABI_F(ib_uverbs_open_xrcd, oflags), flags),
                  reply);
   };
   Bytes first(4), second(4);
@@ -253,28 +280,34 @@ TEST_F(CommandsTest, XrcDomainsAreSharedByInode) {
 
   // A target belongs to the domain: OPEN_QP finds it through the other handle.
   Bytes reply(32), opened(32);
-  ASSERT_GT(Write(24, QpRequest(U32(first, VABI_F(ib_uverbs_open_xrcd_resp, xrcd_handle)), 0, kQptXrcTgt), &reply),
-            0)
+  ASSERT_GT(
+      Write(24, QpRequest(U32(first, VABI_F(ib_uverbs_open_xrcd_resp, xrcd_handle)), 0, kQptXrcTgt),
+            &reply),
+      0)
       << Last();
   const uint32_t number = U32(reply, VABI_F(ib_uverbs_create_qp_resp, qpn));
-  ASSERT_GT(Write(40, S(VABI_S(ib_uverbs_open_qp))
-                          .With(VABI_F(ib_uverbs_open_qp, pd_handle), 1)
-                          .With(VABI_F(ib_uverbs_open_qp, qpn), number)
-                          .With(VABI_F(ib_uverbs_open_qp, qp_type), kQptXrcTgt),
+  ASSERT_GT(Write(40,
+                  S(VABI_S(ib_uverbs_open_qp))
+                      .With(VABI_F(ib_uverbs_open_qp, pd_handle), 1)
+                      .With(VABI_F(ib_uverbs_open_qp, qpn), number)
+                      .With(VABI_F(ib_uverbs_open_qp, qp_type), kQptXrcTgt),
                   &opened),
             0)
       << Last();
   EXPECT_EQ(number, U32(opened, VABI_F(ib_uverbs_create_qp_resp, qpn)));
   const auto close_domain = [&](uint32_t handle) {
-    return Write(38, S(VABI_S(ib_uverbs_close_xrcd)).With(VABI_F(ib_uverbs_close_xrcd, xrcd_handle), handle));
+    return Write(
+        38,
+        S(VABI_S(ib_uverbs_close_xrcd)).With(VABI_F(ib_uverbs_close_xrcd, xrcd_handle), handle));
   };
   EXPECT_EQ(-EBUSY, close_domain(0));
   EXPECT_EQ("xrcd.handle_in_use", LastRule());
   const auto destroy = [&](const Bytes& created) {
     Bytes events(4);
-    return Write(27, S(VABI_S(ib_uverbs_destroy_qp))
-                         .With(VABI_F(ib_uverbs_destroy_qp, qp_handle),
-                               U32(created, VABI_F(ib_uverbs_create_qp_resp, qp_handle))),
+    return Write(27,
+                 S(VABI_S(ib_uverbs_destroy_qp))
+                     .With(VABI_F(ib_uverbs_destroy_qp, qp_handle),
+                           U32(created, VABI_F(ib_uverbs_create_qp_resp, qp_handle))),
                  &events);
   };
   script().log.clear();
@@ -299,12 +332,14 @@ TEST_F(CommandsTest, WorkQueuesAndTheirTable) {
   Struct table = S(VABI_S(ib_uverbs_ex_create_rwq_ind_table), 8)
                      .With(VABI_F(ib_uverbs_ex_create_rwq_ind_table, log_ind_tbl_size), 1);
   const uint32_t handles[2] = {wq, wq};
-  std::memcpy(table.bytes().data() + world().Size(VABI_S(ib_uverbs_ex_create_rwq_ind_table)), handles, 8);
+  std::memcpy(table.bytes().data() + world().Size(VABI_S(ib_uverbs_ex_create_rwq_ind_table)),
+              handles, 8);
   Bytes answer(16);
   ASSERT_GT(WriteEx(55, table.bytes(), &answer), 0) << Last();
   EXPECT_EQ(9u, U32(answer, VABI_F(ib_uverbs_ex_create_rwq_ind_table_resp, ind_tbl_num)));
   EXPECT_EQ(2, file().Find(ObjectType::kWq, wq)->users);
-  Struct destroy = S(VABI_S(ib_uverbs_ex_destroy_wq)).With(VABI_F(ib_uverbs_ex_destroy_wq, wq_handle), wq);
+  Struct destroy =
+      S(VABI_S(ib_uverbs_ex_destroy_wq)).With(VABI_F(ib_uverbs_ex_destroy_wq, wq_handle), wq);
   Bytes events(16);
   EXPECT_EQ(-EBUSY, WriteEx(54, destroy.bytes(), &events));
   EXPECT_EQ("wq.in_use", LastRule());
@@ -312,7 +347,8 @@ TEST_F(CommandsTest, WorkQueuesAndTheirTable) {
 
 TEST_F(CommandsTest, MulticastTwiceIsOnce) {
   const uint32_t qp = CreateQp(AllocPd(), CreateCq(), kQptUd);
-  Struct attach = S(VABI_S(ib_uverbs_attach_mcast)).With(VABI_F(ib_uverbs_attach_mcast, qp_handle), qp);
+  Struct attach =
+      S(VABI_S(ib_uverbs_attach_mcast)).With(VABI_F(ib_uverbs_attach_mcast, qp_handle), qp);
   const uint8_t gid[16] = {0xff, 0x0e};
   attach.SetBytes(VABI_F(ib_uverbs_attach_mcast, gid), gid, 16);
   ASSERT_GT(Write(30, attach), 0) << Last();
@@ -320,7 +356,9 @@ TEST_F(CommandsTest, MulticastTwiceIsOnce) {
   EXPECT_EQ(1, std::count(script().log.begin(), script().log.end(), "attach_mcast"));
   Bytes events(4);
   const auto destroy = [&] {
-    return Write(27, S(VABI_S(ib_uverbs_destroy_qp)).With(VABI_F(ib_uverbs_destroy_qp, qp_handle), qp), &events);
+    return Write(27,
+                 S(VABI_S(ib_uverbs_destroy_qp)).With(VABI_F(ib_uverbs_destroy_qp, qp_handle), qp),
+                 &events);
   };
   EXPECT_EQ(-EBUSY, destroy());
   EXPECT_EQ("qp.mcast_attached", LastRule());
@@ -333,8 +371,11 @@ TEST_F(CommandsTest, MulticastTwiceIsOnce) {
 TEST_F(CommandsTest, DoorbellOfSoftDrivers) {
   const uint32_t qp = CreateQp(AllocPd(), CreateCq());
   Bytes reply(4, 0xff);
-  ASSERT_GT(Write(28, S(VABI_S(ib_uverbs_post_send)).With(VABI_F(ib_uverbs_post_send, qp_handle), qp)
-                          .With(VABI_F(ib_uverbs_post_send, wqe_size), world().Size(VABI_S(ib_uverbs_send_wr))),
+  ASSERT_GT(Write(28,
+                  S(VABI_S(ib_uverbs_post_send))
+                      .With(VABI_F(ib_uverbs_post_send, qp_handle), qp)
+                      .With(VABI_F(ib_uverbs_post_send, wqe_size),
+                            world().Size(VABI_S(ib_uverbs_send_wr))),
                   &reply),
             0)
       << Last();
@@ -342,7 +383,8 @@ TEST_F(CommandsTest, DoorbellOfSoftDrivers) {
   EXPECT_EQ("post_send", script().log.back());
 }
 
-// The core's own look at work requests (ib_uverbs_post_send), and which of them it says was refused.
+// The core's own look at work requests (ib_uverbs_post_send), and which of them it says was
+// refused.
 TEST_F(CommandsTest, PostSendParsesWorkRequests) {
   const uint32_t qp = CreateQp(AllocPd(), CreateCq());
   const size_t size = world().Size(VABI_S(ib_uverbs_send_wr));
@@ -434,11 +476,13 @@ TEST_F(CommandsTest, XrcInitiatorHasItsSendQueueForBoth) {
 // addr.c:rdma_resolve_ip
 TEST_F(CommandsTest, AddressesOfTwoFamiliesDoNotMeet) {
   const uint8_t mapped[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 2};
-  Struct request = S(VABI_S(ib_uverbs_create_ah)).With(VABI_F(ib_uverbs_create_ah, pd_handle), AllocPd());
+  Struct request =
+      S(VABI_S(ib_uverbs_create_ah)).With(VABI_F(ib_uverbs_create_ah, pd_handle), AllocPd());
   const Body attr = request.Sub(VABI_F(ib_uverbs_create_ah, attr));
   attr.Set(VABI_F(ib_uverbs_ah_attr, port_num), 1);
   attr.Set(VABI_F(ib_uverbs_ah_attr, is_global), 1);
-  attr.Sub(VABI_F(ib_uverbs_ah_attr, grh)).SetBytes(VABI_F(ib_uverbs_global_route, dgid), mapped, 16);
+  attr.Sub(VABI_F(ib_uverbs_ah_attr, grh))
+      .SetBytes(VABI_F(ib_uverbs_global_route, dgid), mapped, 16);
   Bytes reply(world().Size(VABI_S(ib_uverbs_create_ah_resp)));
   EXPECT_EQ(-EINVAL, Write(5, request, &reply)) << "sgid_index 0 is a link-local IPv6 address";
 }

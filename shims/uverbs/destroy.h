@@ -14,8 +14,8 @@ enum class RemoveReason : uint8_t {
   kAbort,    // its creation failed after the driver had made it
 };
 
-// What the kernel's destroy_object functions do: refuses while it is in use, lets the driver take it down,
-// and gives back what it held. The caller then removes the object itself.
+// What the kernel's destroy_object functions do: refuses while it is in use, lets the driver take
+// it down, and gives back what it held. The caller then removes the object itself.
 int DestroyObject(Call& call, Object& object, RemoveReason why);
 
 }  // namespace vabi

@@ -19,7 +19,8 @@ struct Installed {
 // Never freed in a living process: files and threads may use it until the very end.
 Installed* installed = nullptr;
 
-// Queue pair numbers start at another place on each device, so that a mix-up shows; 0 and 1 are QP0 and QP1.
+// Queue pair numbers start at another place on each device, so that a mix-up shows; 0 and 1 are QP0
+// and QP1.
 uint32_t FirstQpn(uint32_t number) { return 0x11 + number * 0x10000; }
 
 }  // namespace

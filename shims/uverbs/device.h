@@ -53,7 +53,8 @@ class Device {
     port_state_[port - 1] = state;
     phys_state_[port - 1] = phys_state;
   }
-  // The device was removed (struct ib_uverbs_device.ib_dev is null). `letting_go`: its open files lost it, too.
+  // The device was removed (struct ib_uverbs_device.ib_dev is null). `letting_go`: its open files
+  // lost it, too.
   void SetGone(bool letting_go) {
     if (letting_go) gone_ = true;
     node_gone_ = true;
@@ -71,8 +72,8 @@ class Device {
   uint32_t NextQpn() { return next_qpn_.fetch_add(1); }
   uint32_t NextNumber() { return next_number_.fetch_add(1); }
 
-  // XRC domains with an inode (ib_uverbs_device.xrcd_tree) and XRC target queue pairs by number, each with
-  // the domain it belongs to. Guarded by shared_mutex().
+  // XRC domains with an inode (ib_uverbs_device.xrcd_tree) and XRC target queue pairs by number,
+  // each with the domain it belongs to. Guarded by shared_mutex().
   std::mutex& shared_mutex() { return shared_mutex_; }
   std::map<std::pair<uint64_t, uint64_t>, std::shared_ptr<XrcDomain>> xrc_domains;
   std::map<std::pair<XrcDomain*, uint32_t>, std::shared_ptr<Qp>> xrc_targets;
@@ -93,8 +94,9 @@ class Device {
   std::atomic<bool> gone_{false}, node_gone_{false};
 };
 
-// Makes this world the process' own: its devices, its trace. The image must stay. A second call replaces
-// the first (unit tests); files of the old devices must be gone. False: a device's driver is not linked in.
+// Makes this world the process' own: its devices, its trace. The image must stay. A second call
+// replaces the first (unit tests); files of the old devices must be gone. False: a device's driver
+// is not linked in.
 bool InstallWorld(const World& world);
 // Null before InstallWorld.
 const World* InstalledWorld();

@@ -11,14 +11,15 @@
 #include "shims/uverbs/objects.h"
 
 // What a kernel driver adds to the generic uverbs core (struct ib_device_ops). One folder under
-// shims/providers/ for each. The core has checked the generic part of a command before it calls here, and
-// has made the object; `call.in` and `call.out` are the private request and reply, of which the core has
-// checked nothing. Every function returns 0 or -errno. The core undoes what it did when one fails.
+// shims/providers/ for each. The core has checked the generic part of a command before it calls
+// here, and has made the object; `call.in` and `call.out` are the private request and reply, of
+// which the core has checked nothing. Every function returns 0 or -errno. The core undoes what it
+// did when one fails.
 
 namespace vabi {
 
-// struct ib_device_attr, as far as user space sees it. Filled by the driver; a kernel that has no field
-// for a value does not answer it.
+// struct ib_device_attr, as far as user space sees it. Filled by the driver; a kernel that has no
+// field for a value does not answer it.
 struct DeviceAttributes {
   uint64_t fw_ver = 0, max_mr_size = 0, page_size_cap = 0, device_cap_flags = 0;
   uint32_t vendor_id = 0, vendor_part_id = 0, hw_ver = 0;
@@ -38,7 +39,8 @@ struct DeviceAttributes {
   uint64_t kernel_cap_flags_ex = 0;                 // device_cap_flags_ex
   uint32_t rss_supported_qpts = 0, rss_max_rwq_indirection_tables = 0;
   uint32_t rss_max_rwq_indirection_table_size = 0, max_wq_type_rq = 0, raw_packet_caps = 0;
-  uint32_t tm_max_rndv_hdr_size = 0, tm_max_num_tags = 0, tm_flags = 0, tm_max_ops = 0, tm_max_sge = 0;
+  uint32_t tm_max_rndv_hdr_size = 0, tm_max_num_tags = 0, tm_flags = 0, tm_max_ops = 0,
+           tm_max_sge = 0;
   uint16_t cq_max_moderation_count = 0, cq_max_moderation_period = 0;
   uint64_t max_dm_size = 0;
   uint32_t xrc_odp_caps = 0;
@@ -67,10 +69,10 @@ class Driver {
 
   virtual DriverId id() const = 0;
   // The operations that the newest modelled kernel's driver has; older kernels lack some, by data.
-  // An operation that is not offered makes its commands "not served", with the kernel's errno for that.
-  // poll_cq, peek_cq, req_notify_cq, post_send, post_recv and post_srq_recv are offered only where the
-  // driver serves them to write() (ib_device.uverbs_cmd_mask); all other commands are in the mask of every
-  // driver that has the operation.
+  // An operation that is not offered makes its commands "not served", with the kernel's errno for
+  // that. poll_cq, peek_cq, req_notify_cq, post_send, post_recv and post_srq_recv are offered only
+  // where the driver serves them to write() (ib_device.uverbs_cmd_mask); all other commands are in
+  // the mask of every driver that has the operation.
   virtual bool Offers(Op op) const = 0;
   // Private ioctl methods and objects (mlx5: DEVX, UAR …) and additions to generic methods.
   virtual std::span<const MethodSpec> PrivateMethods() const { return {}; }
@@ -79,7 +81,8 @@ class Driver {
   virtual void DescribePort(const Device&, uint32_t /*port*/, PortAttributes*) const {}
   // num_comp_vectors of the device.
   virtual uint32_t CompVectors(const Device&) const { return 1; }
-  // The private parts of QUERY_DEVICE (extended); -1 < length of call.in decides as in the kernel's driver.
+  // The private parts of QUERY_DEVICE (extended); -1 < length of call.in decides as in the kernel's
+  // driver.
   virtual int QueryDevice(Call& call, Device& device) = 0;
 
   virtual int AllocContext(Call& call, Context& context) = 0;
@@ -95,7 +98,8 @@ class Driver {
   virtual int ReregMr(Call& call, Mr& mr, uint32_t flags, uint64_t start, uint64_t length,
                       uint64_t iova, uint32_t access, Pd* pd) = 0;
   virtual int DeregMr(Call& call, Mr& mr) = 0;
-  virtual int RegDmMr(Call& call, Mr& mr) = 0;  // dm, length, access set; start is the offset inside
+  virtual int RegDmMr(Call& call,
+                      Mr& mr) = 0;  // dm, length, access set; start is the offset inside
   virtual int AllocMw(Call& call, Mw& mw) = 0;
   virtual void DeallocMw(Mw&) {}
   virtual int AllocDm(Call& call, Dm& dm, uint32_t log_alignment) = 0;
@@ -111,9 +115,11 @@ class Driver {
   virtual int ReqNotifyCq(Call& call, Cq& cq, bool solicited_only) = 0;
 
   virtual int CreateQp(Call& call, Qp& qp) = 0;
-  // `next` is the state asked for (== qp.state when the mask has none); qp.attr still holds the old values,
-  // `attr` the new ones. The core has run ib_modify_qp_is_ok where the kernel's driver does (`next` valid).
-  virtual int ModifyQp(Call& call, Qp& qp, QpState next, const QpAttributes& attr, uint32_t mask) = 0;
+  // `next` is the state asked for (== qp.state when the mask has none); qp.attr still holds the old
+  // values, `attr` the new ones. The core has run ib_modify_qp_is_ok where the kernel's driver does
+  // (`next` valid).
+  virtual int ModifyQp(Call& call, Qp& qp, QpState next, const QpAttributes& attr,
+                       uint32_t mask) = 0;
   // Does the driver ask ib_modify_qp_is_ok about MODIFY_QP with this mask?
   virtual bool ChecksTransition(const World&, const Qp& qp, uint32_t mask) const;
   // The state after a MODIFY_QP that succeeded. Most drivers believe IB_QP_CUR_STATE (`next` then
@@ -165,7 +171,8 @@ class Driver {
   virtual bool IsPrivateFile(uint16_t /*private_type*/, const File&) const { return false; }
 };
 
-// Every function of Driver answers Unmodelled; drivers derive from this and override what they have.
+// Every function of Driver answers Unmodelled; drivers derive from this and override what they
+// have.
 class DriverBase : public Driver {
  public:
   int QueryDevice(Call& call, Device&) override;

@@ -21,7 +21,9 @@ int DriverBase::ResizeCq(Call& call, Cq&, uint32_t) { return call.Unmodelled("dr
 int DriverBase::ModifyCq(Call& call, Cq&, uint16_t, uint16_t) {
   return call.Unmodelled("driver: modify_cq");
 }
-int DriverBase::ReqNotifyCq(Call& call, Cq&, bool) { return call.Unmodelled("driver: req_notify_cq"); }
+int DriverBase::ReqNotifyCq(Call& call, Cq&, bool) {
+  return call.Unmodelled("driver: req_notify_cq");
+}
 int DriverBase::PostSend(Call& call, Qp&) { return call.Unmodelled("driver: post_send"); }
 int DriverBase::CreateSrq(Call& call, Srq&) { return call.Unmodelled("driver: create_srq"); }
 int DriverBase::ModifySrq(Call& call, Srq&, uint32_t, uint32_t, uint32_t) {

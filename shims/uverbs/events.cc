@@ -22,8 +22,7 @@ char const kAsyncName[] = "anon_inode:[infinibandevent]";
 
 }  // namespace
 
-EventFile::EventFile(const UverbsFile* owner)
-    : owner_(owner->serial()), world_(&owner->world()) {}
+EventFile::EventFile(const UverbsFile* owner) : owner_(owner->serial()), world_(&owner->world()) {}
 
 // uverbs_main.c:ib_uverbs_event_read
 ssize_t EventFile::Read(void* user, size_t size, bool nonblock) {

@@ -12,8 +12,8 @@
 #include "shims/uverbs/objects.h"
 
 // Files from which a program reads events: completion channels and async event files
-// (uverbs_main.c: ib_uverbs_event_read). The backing descriptor is an eventfd that is readable exactly while
-// there are events, so poll and epoll work natively.
+// (uverbs_main.c: ib_uverbs_event_read). The backing descriptor is an eventfd that is readable
+// exactly while there are events, so poll and epoll work natively.
 
 namespace vabi {
 
@@ -59,7 +59,8 @@ class EventFile : public File {
 class CompletionChannel : public EventFile {
  public:
   explicit CompletionChannel(const UverbsFile* owner) : EventFile(owner) {}
-  // ib_uverbs_comp_handler: an armed CQ got a completion. Called by drivers with fabric::Lock() held.
+  // ib_uverbs_comp_handler: an armed CQ got a completion. Called by drivers with fabric::Lock()
+  // held.
   void Notify(Cq& cq);
   void ForgetCq(Cq& cq) { Forget(&cq); }
   const char* Name() const override;
@@ -83,11 +84,11 @@ class AsyncEventFile : public EventFile {
   size_t EventSize() const override { return 16; }  // struct ib_uverbs_async_event_desc
 };
 
-// Makes the file with its backing eventfd and puts it into the process' descriptor table: the descriptor,
-// or -errno.
+// Makes the file with its backing eventfd and puts it into the process' descriptor table: the
+// descriptor, or -errno.
 int InstallEventFile(std::shared_ptr<EventFile> file);
-// The two halves of it, for commands that answer before they are sure: a close-on-exec eventfd, or -errno;
-// and the file behind it.
+// The two halves of it, for commands that answer before they are sure: a close-on-exec eventfd, or
+// -errno; and the file behind it.
 int ReserveEventFd();
 void InstallEventFile(int fd, std::shared_ptr<EventFile> file);
 

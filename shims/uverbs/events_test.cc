@@ -17,7 +17,8 @@ class EventsTest : public UverbsTest {
     channel_ = CompletionChannel::From(FdTable::Get(fd_));
     ASSERT_NE(nullptr, channel_);
     Bytes reply(8);
-    ASSERT_GT(Write(18, CqRequest().With(VABI_F(ib_uverbs_create_cq, comp_channel), fd_), &reply), 0);
+    ASSERT_GT(Write(18, CqRequest().With(VABI_F(ib_uverbs_create_cq, comp_channel), fd_), &reply),
+              0);
     handle_ = U32(reply, VABI_F(ib_uverbs_create_cq_resp, cq_handle));
     cq_ = static_cast<Cq*>(file().Find(ObjectType::kCq, handle_));
   }
@@ -72,9 +73,11 @@ TEST_F(EventsTest, DestroyCountsEventsThatWereRead) {
   channel_->Read(&handle, 8, true);
   channel_->Read(&handle, 8, true);
   Bytes reply(8);
-  ASSERT_GT(Write(20, S(VABI_S(ib_uverbs_destroy_cq)).With(VABI_F(ib_uverbs_destroy_cq, cq_handle), handle_),
-                  &reply),
-            0);
+  ASSERT_GT(
+      Write(20,
+            S(VABI_S(ib_uverbs_destroy_cq)).With(VABI_F(ib_uverbs_destroy_cq, cq_handle), handle_),
+            &reply),
+      0);
   EXPECT_EQ(2u, U32(reply, VABI_F(ib_uverbs_destroy_cq_resp, comp_events_reported)));
   EXPECT_FALSE(Readable());
 }
@@ -135,7 +138,8 @@ TEST_F(EventsTest, CloseDestroysNewestFirst) {
   CreateQp(pd, handle_);
   script().log.clear();
   file().Release();
-  EXPECT_THAT(script().log, testing::ElementsAre("destroy_qp", "dealloc_pd", "destroy_cq", "dealloc_ucontext"));
+  EXPECT_THAT(script().log,
+              testing::ElementsAre("destroy_qp", "dealloc_pd", "destroy_cq", "dealloc_ucontext"));
 }
 
 TEST_F(EventsTest, CloseComesBackToWhatWasInUse) {
@@ -143,16 +147,17 @@ TEST_F(EventsTest, CloseComesBackToWhatWasInUse) {
   const uint32_t qp = CreateQp(AllocPd(), handle_);
   const uint32_t other = AllocPd();
   // A window keeps the newer PD until it is gone itself.
-  ASSERT_GT(Write(14, S(VABI_S(ib_uverbs_alloc_mw))
-                          .With(VABI_F(ib_uverbs_alloc_mw, pd_handle), other)
-                          .With(VABI_F(ib_uverbs_alloc_mw, mw_type), 1),
+  ASSERT_GT(Write(14,
+                  S(VABI_S(ib_uverbs_alloc_mw))
+                      .With(VABI_F(ib_uverbs_alloc_mw, pd_handle), other)
+                      .With(VABI_F(ib_uverbs_alloc_mw, mw_type), 1),
                   &(reply = Bytes(8))),
             0);
   static_cast<Qp*>(file().Find(ObjectType::kQp, qp))->users = 0;
   script().log.clear();
   file().Release();
-  EXPECT_THAT(script().log, testing::ElementsAre("dealloc_mw", "dealloc_pd", "destroy_qp", "dealloc_pd",
-                                                 "destroy_cq", "dealloc_ucontext"));
+  EXPECT_THAT(script().log, testing::ElementsAre("dealloc_mw", "dealloc_pd", "destroy_qp",
+                                                 "dealloc_pd", "destroy_cq", "dealloc_ucontext"));
 }
 
 }  // namespace

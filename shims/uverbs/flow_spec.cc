@@ -25,8 +25,8 @@ enum : uint32_t {
   kActionCount = 0x1003,
 };
 
-// Filters: bytes that the kernel knows (struct ib_flow_*_filter), and where a number must stay below a
-// limit (network order), if anywhere.
+// Filters: bytes that the kernel knows (struct ib_flow_*_filter), and where a number must stay
+// below a limit (network order), if anywhere.
 struct FilterRow {
   uint32_t type;
   size_t size;
@@ -34,8 +34,9 @@ struct FilterRow {
   uint32_t limit;
 };
 constexpr FilterRow kFilters[] = {
-    {kEth, 16, 16, 0},  {kIpv4, 12, 12, 0}, {kIpv6, 39, 32, 1 << 20}, {kTcp, 4, 4, 0}, {kUdp, 4, 4, 0},
-    {kVxlan, 4, 0, 1 << 24}, {kEsp, 8, 8, 0},    {kGre, 8, 8, 0},          {kMpls, 4, 4, 0},
+    {kEth, 16, 16, 0}, {kIpv4, 12, 12, 0}, {kIpv6, 39, 32, 1 << 20},
+    {kTcp, 4, 4, 0},   {kUdp, 4, 4, 0},    {kVxlan, 4, 0, 1 << 24},
+    {kEsp, 8, 8, 0},   {kGre, 8, 8, 0},    {kMpls, 4, 4, 0},
 };
 
 uint32_t Big32(const uint8_t* at) {
@@ -51,14 +52,15 @@ int CheckFilter(Command& c, const FlowSpecHeader& header, const uint8_t* spec) {
   const size_t size = (header.size - sizeof(FlowSpecHeader)) / 2;
   const uint8_t* value = spec + sizeof(FlowSpecHeader);
   const uint8_t* mask = value + size;
-  const auto row = std::find_if(std::begin(kFilters), std::end(kFilters), [&](const FilterRow& filter) {
-    return filter.type == (header.type & ~kInner);
-  });
+  const auto row =
+      std::find_if(std::begin(kFilters), std::end(kFilters),
+                   [&](const FilterRow& filter) { return filter.type == (header.type & ~kInner); });
   if (size % 4 != 0 || header.type == (kInner | kVxlan) || row == std::end(kFilters)) {
     return c.Refuse(RuleId::flow_spec);
   }
   if (size == 0) return c.Refuse(RuleId::flow_spec);
-  if (c.Violates(RuleId::flow_spec_tail, size > row->size && !IsZero(mask + row->size, mask + size))) {
+  if (c.Violates(RuleId::flow_spec_tail,
+                 size > row->size && !IsZero(mask + row->size, mask + size))) {
     return c.Refuse(RuleId::flow_spec_tail);
   }
   const size_t known = std::min(size, row->size);
@@ -110,10 +112,11 @@ int CheckAction(Command& c, const FlowSpecHeader& header, const uint8_t* spec, F
 size_t LargestFlowSpec(const World& world) {
   size_t largest = 0;
   for (const StructId spec :
-       {VABI_S(ib_uverbs_flow_spec_eth), VABI_S(ib_uverbs_flow_spec_ipv4), VABI_S(ib_uverbs_flow_spec_esp),
-        VABI_S(ib_uverbs_flow_spec_tcp_udp), VABI_S(ib_uverbs_flow_spec_ipv6),
-        VABI_S(ib_uverbs_flow_spec_action_tag), VABI_S(ib_uverbs_flow_spec_action_drop),
-        VABI_S(ib_uverbs_flow_spec_action_handle), VABI_S(ib_uverbs_flow_spec_action_count)}) {
+       {VABI_S(ib_uverbs_flow_spec_eth), VABI_S(ib_uverbs_flow_spec_ipv4),
+        VABI_S(ib_uverbs_flow_spec_esp), VABI_S(ib_uverbs_flow_spec_tcp_udp),
+        VABI_S(ib_uverbs_flow_spec_ipv6), VABI_S(ib_uverbs_flow_spec_action_tag),
+        VABI_S(ib_uverbs_flow_spec_action_drop), VABI_S(ib_uverbs_flow_spec_action_handle),
+        VABI_S(ib_uverbs_flow_spec_action_count)}) {
     largest = std::max(largest, world.Size(spec));
   }
   return largest;
@@ -123,7 +126,8 @@ int CheckFlowSpec(Command& c, const FlowSpecHeader& header, const uint8_t* spec,
   if (c.Violates(RuleId::flow_spec_reserved, header.reserved != 0)) {
     return c.Refuse(RuleId::flow_spec_reserved);
   }
-  return header.type >= kActionTag ? CheckAction(c, header, spec, flow) : CheckFilter(c, header, spec);
+  return header.type >= kActionTag ? CheckAction(c, header, spec, flow)
+                                   : CheckFilter(c, header, spec);
 }
 
 }  // namespace vabi

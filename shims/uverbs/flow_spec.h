@@ -18,8 +18,8 @@ struct FlowSpecHeader {
 
 // union ib_uverbs_flow_spec: as large as the largest spec that the kernel puts into it.
 size_t LargestFlowSpec(const World& world);
-// uverbs_cmd.c:kern_spec_to_ib_spec. `spec` starts with `header` and has header.size bytes. Adds what the
-// spec uses (flow actions, counters) to flow->resources.
+// uverbs_cmd.c:kern_spec_to_ib_spec. `spec` starts with `header` and has header.size bytes. Adds
+// what the spec uses (flow actions, counters) to flow->resources.
 int CheckFlowSpec(Command& c, const FlowSpecHeader& header, const uint8_t* spec, Flow* flow);
 
 }  // namespace vabi

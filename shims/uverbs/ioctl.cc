@@ -2,8 +2,8 @@
 // RDMA_VERBS_IOCTL (uverbs_ioctl.c), in the kernel's order: the first offence decides.
 #include "shims/uverbs/ioctl.h"
 
-#include <climits>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstring>
 
@@ -19,7 +19,8 @@
 namespace vabi {
 namespace {
 
-// struct ib_uverbs_ioctl_hdr of 24 bytes. Kernels with the header of 16 bytes have another ioctl number.
+// struct ib_uverbs_ioctl_hdr of 24 bytes. Kernels with the header of 16 bytes have another ioctl
+// number.
 struct Header {
   uint16_t length;
   uint16_t object_id;
@@ -52,8 +53,8 @@ class Runner {
     }
     Describe(header);
     if (call_.Violates(RuleId::ioctl_length,
-                       header.length > kPageSize || header.length != sizeof(header) + header.num_attrs *
-                                                                         sizeof(UserAttr))) {
+                       header.length > kPageSize ||
+                           header.length != sizeof(header) + header.num_attrs * sizeof(UserAttr))) {
       return call_.Refuse(RuleId::ioctl_length);
     }
     if (call_.Violates(RuleId::ioctl_reserved, header.reserved1 != 0 || header.reserved2 != 0)) {
@@ -103,12 +104,13 @@ class Runner {
         // A short attribute's data stand in the first bytes; the others mean nothing.
         std::memcpy(&value, &attribute.data, attribute.len != 0 ? attribute.len : sizeof(value));
       }
-      call_.record.attributes[i] = {attribute.attr_id, attribute.len, attribute.flags, value, is_inline};
+      call_.record.attributes[i] = {attribute.attr_id, attribute.len, attribute.flags, value,
+                                    is_inline};
     }
   }
 
-  // Do the data stand in the attribute itself? A reply's never do, however short it is: its address does. Of an
-  // attribute that this kernel does not know, nobody can tell.
+  // Do the data stand in the attribute itself? A reply's never do, however short it is: its address
+  // does. Of an attribute that this kernel does not know, nobody can tell.
   bool IsInline(const UserAttr& attribute) const {
     const int index = state_.method->Find(attribute.attr_id);
     if (index < 0 || attribute.len > sizeof(attribute.data)) return false;
@@ -142,7 +144,8 @@ class Runner {
     }
     if (trace::Enabled()) Note(attributes, count);
     // Methods of the driver's own end at once (uverbs_uapi.c:uverbs_disassociate_api_pre).
-    const bool own = call_.record.object >> 12 != 0 || call_.record.method >> 12 != 0;  // UVERBS_ID_NS_SHIFT
+    const bool own =
+        call_.record.object >> 12 != 0 || call_.record.method >> 12 != 0;  // UVERBS_ID_NS_SHIFT
     if (own && device_.gone()) return call_.Refuse(RuleId::device_gone);
     if (const int fault = FaultAt(call_.world, call_.record.name)) {
       call_.record.fault = "errno";
@@ -163,7 +166,8 @@ class Runner {
     if (state_.method->destroys >= 0) {
       AttrValue& value = state_.values[static_cast<size_t>(state_.method->destroys)];
       if (!value.object->gone) {
-        if (const int error = DestroyObject(call_, *value.object, RemoveReason::kDestroy)) return error;
+        if (const int error = DestroyObject(call_, *value.object, RemoveReason::kDestroy))
+          return error;
       }
       state_.destroyed = file_.Remove(*value.object);
     }
@@ -201,7 +205,7 @@ class Runner {
       if (call_.On(RuleId::ioctl_attr_duplicate)) return call_.Refuse(RuleId::ioctl_attr_duplicate);
       return 0;
     }
-    value = {false,     0,       user.len, static_cast<uint16_t>(user_index),
+    value = {false,      0,         user.len, static_cast<uint16_t>(user_index),
              user.flags, user.data, nullptr,  -1};
     const CompiledAttr& attribute = state_.method->attributes[static_cast<size_t>(index)];
     if (const int error = Process(attribute, user, &value)) return error;
@@ -221,8 +225,8 @@ class Runner {
         }
         value->enum_id = user.elem_id;
         const AttrSpec& variant = spec.variants[user.elem_id];
-        return ProcessPointer(variant, variant.min.In(call_.world), variant.max.In(call_.world), user,
-                              false, value);
+        return ProcessPointer(variant, variant.min.In(call_.world), variant.max.In(call_.world),
+                              user, false, value);
       }
       case AttrKind::kPtrIn:
       case AttrKind::kPtrOut:
@@ -253,8 +257,8 @@ class Runner {
     return call_.Refuse(RuleId::ioctl_enum_unknown);
   }
 
-  int ProcessPointer(const AttrSpec& spec, size_t min, size_t max, const UserAttr& user, bool reserved,
-                     AttrValue* value) {
+  int ProcessPointer(const AttrSpec& spec, size_t min, size_t max, const UserAttr& user,
+                     bool reserved, AttrValue* value) {
     if (spec.kind != AttrKind::kPtrOut && user.len > max && spec.zero_trailing) {
       const UdataIn whole(user.data, user.len, user.len <= sizeof(user.data));
       if (call_.Violates(RuleId::ioctl_attr_tail, whole.TailIsZero(max) != 1)) {
@@ -320,7 +324,8 @@ class Runner {
                       ((*object)->type == spec.object &&
                        (generic || (*object)->private_type == spec.private_type));
     if (!fits) return call_.Refuse(RuleId::handle_kind);
-    return device_.gone() && spec.access != Access::kDestroy ? call_.Refuse(RuleId::device_gone) : 0;
+    return device_.gone() && spec.access != Access::kDestroy ? call_.Refuse(RuleId::device_gone)
+                                                             : 0;
   }
 
   // lookup_get_fd_uobject
@@ -366,8 +371,8 @@ class Runner {
       id = state_.new_handle;
     }
     state_.new_index = static_cast<int>(value - state_.values.data());
-    const uint64_t address = state_.user_attributes + value->user_index * sizeof(UserAttr) +
-                             offsetof(UserAttr, data);
+    const uint64_t address =
+        state_.user_attributes + value->user_index * sizeof(UserAttr) + offsetof(UserAttr, data);
     if (sys::CopyToUser(address, &id, sizeof(id)) != 0) return call_.Refuse(RuleId::response_fault);
     return 0;
   }

@@ -28,22 +28,25 @@ class IoctlCall : public Call {
   int CopyIn(ConstId attribute, void* to, size_t size) const;
   // uverbs_get_const: a number of 4 or 8 bytes; -ENOENT when absent.
   int GetConst(ConstId attribute, uint64_t* value) const;
-  // uverbs_get_flags32/64: refuses bits outside `allowed` (rule ioctl.flags.unknown); 0 when absent.
+  // uverbs_get_flags32/64: refuses bits outside `allowed` (rule ioctl.flags.unknown); 0 when
+  // absent.
   int GetFlags(ConstId attribute, uint64_t allowed, uint64_t* value);
   int EnumId(ConstId attribute) const;
-  // uverbs_copy_to: min(size, length), sets VALID_OUTPUT. -ENOENT when absent (not an error by itself).
+  // uverbs_copy_to: min(size, length), sets VALID_OUTPUT. -ENOENT when absent (not an error by
+  // itself).
   int CopyOut(ConstId attribute, const void* from, size_t size);
   // uverbs_copy_to_struct_or_zero: also zeroes the rest of the caller's buffer.
   int CopyOutOrZero(ConstId attribute, const void* from, size_t size);
-  // The object of a kIdr or kFd attribute; null when absent. For kNew: what the handler has put there.
+  // The object of a kIdr or kFd attribute; null when absent. For kNew: what the handler has put
+  // there.
   Object* GetObject(ConstId attribute) const;
   template <typename T>
   T* Get(ConstId attribute) const {
     return static_cast<T*>(GetObject(attribute));
   }
   std::span<Object* const> GetObjects(ConstId attribute) const;  // kIdrsArray
-  // kNew: the finished object takes the handle that the front end reserved, and lives when the handler
-  // (and the copy of its answers) succeeds.
+  // kNew: the finished object takes the handle that the front end reserved, and lives when the
+  // handler (and the copy of its answers) succeeds.
   void Created(ConstId attribute, std::unique_ptr<Object> object);
   // kFd: the file behind it; kNew: puts the finished file there.
   std::shared_ptr<File> GetFile(ConstId attribute) const;

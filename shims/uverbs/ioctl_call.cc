@@ -79,8 +79,8 @@ int IoctlCall::MarkWritten(ConstId attribute) {
   if (value == nullptr) return -ENOENT;
   const uint16_t flags =
       static_cast<uint16_t>(value->user_flags | world.Flag(VABI_C(UVERBS_ATTR_F_VALID_OUTPUT)));
-  const uint64_t address = state->user_attributes + value->user_index * sizeof(UserAttr) +
-                           offsetof(UserAttr, flags);
+  const uint64_t address =
+      state->user_attributes + value->user_index * sizeof(UserAttr) + offsetof(UserAttr, flags);
   if (sys::CopyToUser(address, &flags, sizeof(flags)) != 0) return Refuse(RuleId::response_fault);
   return 0;
 }
@@ -96,7 +96,8 @@ int IoctlCall::CopyOut(ConstId attribute, const void* from, size_t size) {
 int IoctlCall::CopyOutOrZero(ConstId attribute, const void* from, size_t size) {
   const AttrValue* value = state->Find(attribute);
   if (value == nullptr) return -ENOENT;
-  if (UdataOut(value->data, value->length).ClearFrom(size) != 0) return Refuse(RuleId::response_fault);
+  if (UdataOut(value->data, value->length).ClearFrom(size) != 0)
+    return Refuse(RuleId::response_fault);
   return CopyOut(attribute, from, size);
 }
 

@@ -8,9 +8,9 @@
 #include "harness/world/world.h"
 #include "shims/uverbs/objects.h"
 
-// How an ioctl method declares its attributes (the kernel's UVERBS_ATTR_* declarations). The front end
-// checks lengths, reserved fields, duplicates, flags and handles from these tables, in the caller's order;
-// handlers see only what passed.
+// How an ioctl method declares its attributes (the kernel's UVERBS_ATTR_* declarations). The front
+// end checks lengths, reserved fields, duplicates, flags and handles from these tables, in the
+// caller's order; handlers see only what passed.
 
 namespace vabi {
 
@@ -31,25 +31,26 @@ struct AttrSize {
 };
 
 struct AttrSpec {
-  ConstId id;                // absent from this kernel's headers: the kernel does not know the attribute
+  ConstId id;  // absent from this kernel's headers: the kernel does not know the attribute
   AttrKind kind;
   bool mandatory = false;
   bool zero_trailing = false;   // a longer attribute is fine while its tail is zero
   bool alloc_and_copy = false;  // copied, and so faulted, when the attribute is processed
   AttrSize min = {}, max = {};  // pointer kinds: bytes; kIdrsArray: number of handles
   ObjectType object = ObjectType::kPd;
-  uint16_t private_type = 0; // with ObjectType::kPrivate: ConstId of the driver's object
+  uint16_t private_type = 0;  // with ObjectType::kPrivate: ConstId of the driver's object
   Access access = Access::kRead;
   std::span<const AttrSpec> variants = {};  // kEnumIn: by element number
 };
 
 struct MethodSpec {
   MethodId id;
-  Op needs;                  // the method exists only where the driver has this operation
+  Op needs;  // the method exists only where the driver has this operation
   std::span<const AttrSpec> attributes;
-  // Null in Driver::PrivateMethods(): adds attributes to a generic method (ADD_UVERBS_ATTRIBUTES_SIMPLE).
+  // Null in Driver::PrivateMethods(): adds attributes to a generic method
+  // (ADD_UVERBS_ATTRIBUTES_SIMPLE).
   int (*handler)(IoctlCall&);
-  bool has_udata = false;    // takes UVERBS_ATTR_UHW_IN and UHW_OUT
+  bool has_udata = false;  // takes UVERBS_ATTR_UHW_IN and UHW_OUT
   // The method is there, and the fake kernel does not know what it does: every call is unmodelled.
   const char* unmodelled = nullptr;
 };

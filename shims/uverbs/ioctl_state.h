@@ -33,9 +33,9 @@ struct AttrValue {
   uint16_t length;
   uint16_t user_index;  // where it stands in the caller's array
   uint16_t user_flags;
-  uint64_t data;        // pointer, number or inline bytes
-  Object* object;       // kIdr: what was found, or made
-  int32_t extra;        // index into copies, files or arrays; -1: none
+  uint64_t data;   // pointer, number or inline bytes
+  Object* object;  // kIdr: what was found, or made
+  int32_t extra;   // index into copies, files or arrays; -1: none
 };
 
 struct IoctlCall::State {
@@ -55,7 +55,8 @@ struct IoctlCall::State {
 
   AttrValue* Find(ConstId attribute) {
     for (size_t i = 0; i < method->attributes.size(); ++i) {
-      if (method->attributes[i].spec->id == attribute) return values[i].present ? &values[i] : nullptr;
+      if (method->attributes[i].spec->id == attribute)
+        return values[i].present ? &values[i] : nullptr;
     }
     return nullptr;
   }

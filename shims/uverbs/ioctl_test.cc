@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The ioctl front end (uverbs_ioctl.c) of Linux 7.3.
+#include "shims/uverbs/ioctl.h"
+
 #include <sys/mman.h>
 
-#include "shims/uverbs/ioctl.h"
 #include "shims/uverbs/test_uverbs.h"
 
 namespace vabi {
@@ -28,7 +29,8 @@ TEST_F(IoctlTest, CreatesAndDestroys) {
   Bytes cqe(4);
   Request call = CreateCqCall(&cqe);
   ASSERT_EQ(0, Ioctl(call));
-  EXPECT_EQ(0u, call.Find(C(VABI_C(UVERBS_ATTR_CREATE_CQ_HANDLE)))->data) << "the handle is written back";
+  EXPECT_EQ(0u, call.Find(C(VABI_C(UVERBS_ATTR_CREATE_CQ_HANDLE)))->data)
+      << "the handle is written back";
   EXPECT_TRUE(call.Written(C(VABI_C(UVERBS_ATTR_CREATE_CQ_RESP_CQE))));
   EXPECT_FALSE(call.Written(C(VABI_C(UVERBS_ATTR_CREATE_CQ_CQE))));
   uint32_t granted;
@@ -62,7 +64,8 @@ TEST_F(IoctlTest, TracesNoValueOfUnknownAttributes) {
   const auto line = Last();
   EXPECT_EQ(0x777, line["attrs"][5]["id"]);
   EXPECT_FALSE(line["attrs"][5].contains("value"));
-  EXPECT_EQ(16, line["attrs"][1]["value"]) << "four bytes are the value, what stands behind them is not";
+  EXPECT_EQ(16, line["attrs"][1]["value"])
+      << "four bytes are the value, what stands behind them is not";
 }
 
 // uobj_destroy comes before the handler: an unwritable reply does not bring the object back.
@@ -80,7 +83,8 @@ TEST_F(IoctlTest, DestroysEvenWhenTheReplyCannotBeWritten) {
 TEST_F(IoctlTest, FirstOffenceDecides) {
   OpenContext();
   Bytes cqe(4);
-  // In the caller's order: a CQE of 5 bytes before an unknown mandatory attribute, and the other way round.
+  // In the caller's order: a CQE of 5 bytes before an unknown mandatory attribute, and the other
+  // way round.
   Request call = CreateCqCall(&cqe);
   call.Find(C(VABI_C(UVERBS_ATTR_CREATE_CQ_CQE)))->len = 5;
   call.Add(31, 0, 0);
@@ -213,7 +217,8 @@ TEST_F(IoctlTest, NamesWhatIsNotModelled) {
 }
 
 TEST_F(IoctlTest, ProbeOfLibibverbsAnswersEnospc) {
-  // rdma-core sends INVOKE_WRITE of QUERY_DEVICE with the command alone, to learn whether it exists.
+  // rdma-core sends INVOKE_WRITE of QUERY_DEVICE with the command alone, to learn whether it
+  // exists.
   OpenContext();
   EXPECT_EQ(-ENOSPC, Invoke(1, {}));
   EXPECT_EQ("invoke_write.request.short", LastRule());

@@ -11,7 +11,8 @@ namespace {
 TEST(MethodNumbers, NameWhatAnOldKernelHasNoNameFor) {
   TestWorld newest("debian-7.3.4", {"mlx5"}), oldest("linux-4.4", {"mlx5"});
   for (const MethodRow& row : MethodRows()) {
-    const auto object = newest.world().Constant(row.object), method = newest.world().Constant(row.method);
+    const auto object = newest.world().Constant(row.object),
+               method = newest.world().Constant(row.method);
     ASSERT_TRUE(object && method) << row.name;
     const char* name = MethodTable::NameOf(oldest.world(), static_cast<uint16_t>(*object),
                                            static_cast<uint16_t>(*method));

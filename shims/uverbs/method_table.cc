@@ -10,12 +10,10 @@ namespace {
 constexpr uint16_t kNoLimit = 0xffff;
 
 // UVERBS_ATTR_UHW(): any length, optional.
-constexpr AttrSpec kUhwIn = {.id = VABI_C(UVERBS_ATTR_UHW_IN),
-                             .kind = AttrKind::kPtrIn,
-                             .max = AttrSize::Bytes(kNoLimit)};
-constexpr AttrSpec kUhwOut = {.id = VABI_C(UVERBS_ATTR_UHW_OUT),
-                              .kind = AttrKind::kPtrOut,
-                              .max = AttrSize::Bytes(kNoLimit)};
+constexpr AttrSpec kUhwIn = {
+    .id = VABI_C(UVERBS_ATTR_UHW_IN), .kind = AttrKind::kPtrIn, .max = AttrSize::Bytes(kNoLimit)};
+constexpr AttrSpec kUhwOut = {
+    .id = VABI_C(UVERBS_ATTR_UHW_OUT), .kind = AttrKind::kPtrOut, .max = AttrSize::Bytes(kNoLimit)};
 
 bool ObjectMissing(const Device& device, const AttrSpec& spec) {
   switch (spec.kind) {
@@ -49,9 +47,9 @@ size_t AttrSize::In(const World& world) const {
 
 MethodTable::MethodTable(const Device& device) {
   const std::span<const MethodSpec> sources[] = {
-      DeviceMethods(), CqMethods(),       QpMethods(),         SrqMethods(),     WqMethods(),
-      MrMethods(),     DmMethods(),       CountersMethods(),   AsyncEventMethods(),
-      DestroyMethods(), UnmodelledMethods(), device.driver().PrivateMethods()};
+      DeviceMethods(),     CqMethods(),      QpMethods(),         SrqMethods(),
+      WqMethods(),         MrMethods(),      DmMethods(),         CountersMethods(),
+      AsyncEventMethods(), DestroyMethods(), UnmodelledMethods(), device.driver().PrivateMethods()};
   size_t methods = 0, attributes = 0;
   for (const auto& source : sources) {
     methods += source.size();
@@ -75,20 +73,23 @@ void MethodTable::Add(const Device& device, const MethodSpec& spec) {
   const MethodRow& row = MethodRows()[Index(spec.id)];
   const auto object = world.Constant(row.object), method = world.Constant(row.method);
   if (!object || !method || !world.Served(spec.id) || !device.Offers(spec.needs)) return;
-  // uapi_finalize_disable: a mandatory handle of an object that is not there makes the method uncallable.
+  // uapi_finalize_disable: a mandatory handle of an object that is not there makes the method
+  // uncallable.
   for (const AttrSpec& attribute : spec.attributes) {
-    if (attribute.mandatory && world.Constant(attribute.id) && ObjectMissing(device, attribute)) return;
+    if (attribute.mandatory && world.Constant(attribute.id) && ObjectMissing(device, attribute))
+      return;
   }
   CompiledMethod compiled;
-  compiled.key = static_cast<uint32_t>(static_cast<uint16_t>(*object)) << 16 |
-                 static_cast<uint16_t>(*method);
+  compiled.key =
+      static_cast<uint32_t>(static_cast<uint16_t>(*object)) << 16 | static_cast<uint16_t>(*method);
   compiled.spec = &spec;
   compiled.name = row.name;
   const size_t first = attributes_.size();
   AddAttributes(device, spec, first, &compiled);
   // What the driver adds to a generic method (ADD_UVERBS_ATTRIBUTES_SIMPLE).
   for (const MethodSpec& more : device.driver().PrivateMethods()) {
-    if (more.handler == nullptr && more.id == spec.id) AddAttributes(device, more, first, &compiled);
+    if (more.handler == nullptr && more.id == spec.id)
+      AddAttributes(device, more, first, &compiled);
   }
   compiled.attributes = std::span<const CompiledAttr>(attributes_).subspan(first);
   methods_.push_back(compiled);

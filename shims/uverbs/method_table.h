@@ -9,8 +9,9 @@
 
 #include "shims/uverbs/ioctl_spec.h"
 
-// The ioctl methods of one device in one kernel, with attribute numbers and sizes resolved from its facts:
-// what uverbs_uapi.c builds from the declarations (uapi_merge_def, uapi_finalize_disable, uapi_finalize).
+// The ioctl methods of one device in one kernel, with attribute numbers and sizes resolved from its
+// facts: what uverbs_uapi.c builds from the declarations (uapi_merge_def, uapi_finalize_disable,
+// uapi_finalize).
 
 namespace vabi {
 

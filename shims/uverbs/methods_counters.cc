@@ -32,20 +32,24 @@ int Read(IoctlCall& call) {
   uint64_t flags;
   if (const int error = call.GetFlags(
           VABI_C(UVERBS_ATTR_READ_COUNTERS_FLAGS),
-          static_cast<uint64_t>(call.world.Flag(VABI_C(IB_UVERBS_READ_COUNTERS_PREFER_CACHED))), &flags)) {
+          static_cast<uint64_t>(call.world.Flag(VABI_C(IB_UVERBS_READ_COUNTERS_PREFER_CACHED))),
+          &flags)) {
     return error;
   }
-  std::vector<uint64_t> values(call.Length(VABI_C(UVERBS_ATTR_READ_COUNTERS_BUFF)) / sizeof(uint64_t));
+  std::vector<uint64_t> values(call.Length(VABI_C(UVERBS_ATTR_READ_COUNTERS_BUFF)) /
+                               sizeof(uint64_t));
   if (const int error = device.driver().ReadCounters(call, *counters, values)) return error;
   return call.CopyOut(VABI_C(UVERBS_ATTR_READ_COUNTERS_BUFF), values.data(),
                       values.size() * sizeof(uint64_t));
 }
 
 constexpr AttrSpec kCreate[] = {
-    attr::Idr(VABI_C(UVERBS_ATTR_CREATE_COUNTERS_HANDLE), ObjectType::kCounters, Access::kNew, kMandatory),
+    attr::Idr(VABI_C(UVERBS_ATTR_CREATE_COUNTERS_HANDLE), ObjectType::kCounters, Access::kNew,
+              kMandatory),
 };
 constexpr AttrSpec kRead[] = {
-    attr::Idr(VABI_C(UVERBS_ATTR_READ_COUNTERS_HANDLE), ObjectType::kCounters, Access::kRead, kMandatory),
+    attr::Idr(VABI_C(UVERBS_ATTR_READ_COUNTERS_HANDLE), ObjectType::kCounters, Access::kRead,
+              kMandatory),
     attr::OutMin(VABI_C(UVERBS_ATTR_READ_COUNTERS_BUFF), 0, kMandatory),
     attr::Flags(VABI_C(UVERBS_ATTR_READ_COUNTERS_FLAGS), kOptional),
 };

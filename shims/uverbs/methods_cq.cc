@@ -29,7 +29,8 @@ int Create(IoctlCall& call) {
       static_cast<uint64_t>(call.world.Flag(VABI_C(IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION)) |
                             call.world.Flag(VABI_C(IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN)));
   uint64_t flags;
-  if (const int error = call.GetFlags(VABI_C(UVERBS_ATTR_CREATE_CQ_FLAGS), known, &flags)) return error;
+  if (const int error = call.GetFlags(VABI_C(UVERBS_ATTR_CREATE_CQ_FLAGS), known, &flags))
+    return error;
   cq->flags = static_cast<uint32_t>(flags);
   cq->channel = CompletionChannel::From(call.GetFile(VABI_C(UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL)));
   cq->events = EventsOf(call, VABI_C(UVERBS_ATTR_CREATE_CQ_EVENT_FD));
@@ -41,7 +42,8 @@ int Create(IoctlCall& call) {
         VABI_C(UVERBS_ATTR_CREATE_CQ_BUFFER_FD), VABI_C(UVERBS_ATTR_CREATE_CQ_BUFFER_OFFSET),
         VABI_C(UVERBS_ATTR_CREATE_CQ_BUF_UMEM)}) {
     if (!device.driver().ReadsCqBuffer(device)) break;
-    if (call.Has(buffer)) return call.Unmodelled("CQ buffer given by the caller (CREATE_CQ_BUFFER_*)");
+    if (call.Has(buffer))
+      return call.Unmodelled("CQ buffer given by the caller (CREATE_CQ_BUFFER_*)");
   }
   if (const int error = device.driver().CreateCq(call, *cq)) return error;
   const uint32_t granted = cq->cqe;
@@ -61,11 +63,13 @@ constexpr AttrSpec kCreate[] = {
     attr::Idr(VABI_C(UVERBS_ATTR_CREATE_CQ_HANDLE), ObjectType::kCq, Access::kNew, kMandatory),
     attr::In(VABI_C(UVERBS_ATTR_CREATE_CQ_CQE), 4, kMandatory),
     attr::In(VABI_C(UVERBS_ATTR_CREATE_CQ_USER_HANDLE), 8, kMandatory),
-    attr::Fd(VABI_C(UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL), ObjectType::kCompChannel, Access::kRead, kOptional),
+    attr::Fd(VABI_C(UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL), ObjectType::kCompChannel, Access::kRead,
+             kOptional),
     attr::In(VABI_C(UVERBS_ATTR_CREATE_CQ_COMP_VECTOR), 4, kMandatory),
     attr::Flags(VABI_C(UVERBS_ATTR_CREATE_CQ_FLAGS), kOptional),
     attr::Out(VABI_C(UVERBS_ATTR_CREATE_CQ_RESP_CQE), 4, kMandatory),
-    attr::Fd(VABI_C(UVERBS_ATTR_CREATE_CQ_EVENT_FD), ObjectType::kAsyncEvent, Access::kRead, kOptional),
+    attr::Fd(VABI_C(UVERBS_ATTR_CREATE_CQ_EVENT_FD), ObjectType::kAsyncEvent, Access::kRead,
+             kOptional),
     attr::In(VABI_C(UVERBS_ATTR_CREATE_CQ_BUFFER_VA), 8, kOptional),
     attr::In(VABI_C(UVERBS_ATTR_CREATE_CQ_BUFFER_LENGTH), 8, kOptional),
     attr::RawFd(VABI_C(UVERBS_ATTR_CREATE_CQ_BUFFER_FD), kOptional),
@@ -74,7 +78,8 @@ constexpr AttrSpec kCreate[] = {
 };
 constexpr AttrSpec kDestroy[] = {
     attr::Idr(VABI_C(UVERBS_ATTR_DESTROY_CQ_HANDLE), ObjectType::kCq, Access::kDestroy, kMandatory),
-    attr::OutType(VABI_C(UVERBS_ATTR_DESTROY_CQ_RESP), VABI_S(ib_uverbs_destroy_cq_resp), kMandatory),
+    attr::OutType(VABI_C(UVERBS_ATTR_DESTROY_CQ_RESP), VABI_S(ib_uverbs_destroy_cq_resp),
+                  kMandatory),
 };
 constexpr MethodSpec kMethods[] = {
     {MethodId::CQ__CREATE, Op::destroy_cq, kCreate, Create, true},

@@ -10,8 +10,8 @@ namespace {
 
 int Nothing(IoctlCall&) { return 0; }
 
-#define DESTROY(name, attribute, type)                                                              \
-  constexpr AttrSpec name[] = {                                                                     \
+#define DESTROY(name, attribute, type) \
+  constexpr AttrSpec name[] = {        \
       attr::Idr(VABI_C(attribute), ObjectType::type, Access::kDestroy, attr::kMandatory)}
 DESTROY(kPd, UVERBS_ATTR_DESTROY_PD_HANDLE, kPd);
 DESTROY(kMr, UVERBS_ATTR_DESTROY_MR_HANDLE, kMr);

@@ -64,8 +64,8 @@ int InvokeWrite(IoctlCall& call) {
   }
   const CommandEntry* entry = call.file.device().commands().Find(index, extended);
   if (entry == nullptr) return call.Refuse(RuleId::write_command_range);
-  Command command(call, InOf(call, VABI_C(UVERBS_ATTR_CORE_IN)), OutOf(call, VABI_C(UVERBS_ATTR_CORE_OUT)),
-                  &call);
+  Command command(call, InOf(call, VABI_C(UVERBS_ATTR_CORE_IN)),
+                  OutOf(call, VABI_C(UVERBS_ATTR_CORE_OUT)), &call);
   call.record.core_in = static_cast<int32_t>(command.in.length());
   call.record.core_out = static_cast<int32_t>(command.out.length());
   // uapi_create_write keeps no sizes of extended commands.
@@ -81,7 +81,8 @@ int InvokeWrite(IoctlCall& call) {
 
 int InfoHandles(IoctlCall& call) {
   const size_t length = call.Length(VABI_C(UVERBS_ATTR_INFO_HANDLES_LIST));
-  if (!call.Has(VABI_C(UVERBS_ATTR_INFO_HANDLES_LIST)) || length == 0 || length % sizeof(uint32_t) != 0) {
+  if (!call.Has(VABI_C(UVERBS_ATTR_INFO_HANDLES_LIST)) || length == 0 ||
+      length % sizeof(uint32_t) != 0) {
     return call.Refuse(RuleId::info_handles_list);
   }
   uint64_t id = 0;
@@ -92,10 +93,9 @@ int InfoHandles(IoctlCall& call) {
   if (id == UINT16_MAX) return -ENOMSG;  // UVERBS_IDR_ANY_OBJECT: rdma_core.h:uapi_get_object
   const Device& device = call.file.device();
   const std::optional<ObjectType> type = ObjectTypeOf(call.world, id);
-  const bool is_device =
-      id == static_cast<uint64_t>(call.world.Flag(VABI_C(UVERBS_OBJECT_DEVICE)));
-  const bool known = type ? ObjectServed(device, *type)
-                          : is_device || device.methods().HasPrivateObject(id);
+  const bool is_device = id == static_cast<uint64_t>(call.world.Flag(VABI_C(UVERBS_OBJECT_DEVICE)));
+  const bool known =
+      type ? ObjectServed(device, *type) : is_device || device.methods().HasPrivateObject(id);
   if (!known) return call.Refuse(RuleId::info_handles_object);
 
   std::vector<uint32_t> handles;
@@ -145,7 +145,8 @@ int QueryPortMethod(IoctlCall& call) {
   const auto number = static_cast<uint32_t>(port);
   FillPort(device, number, reply.Sub(VABI_F(ib_uverbs_query_port_resp_ex, legacy_resp)));
   reply.Set(VABI_F(ib_uverbs_query_port_resp_ex, port_cap_flags2), device.port(number).cap_flags2);
-  reply.Set(VABI_F(ib_uverbs_query_port_resp_ex, active_speed_ex), device.port(number).active_speed);
+  reply.Set(VABI_F(ib_uverbs_query_port_resp_ex, active_speed_ex),
+            device.port(number).active_speed);
   return call.CopyOutOrZero(VABI_C(UVERBS_ATTR_QUERY_PORT_RESP), reply.base(), reply.length());
 }
 
@@ -172,7 +173,8 @@ uint64_t CoreSupport(const World& world) {
 
 int GetContextMethod(IoctlCall& call) {
   const uint32_t vectors = call.file.device().comp_vectors();
-  int error = call.CopyOut(VABI_C(UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS), &vectors, sizeof(vectors));
+  int error =
+      call.CopyOut(VABI_C(UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS), &vectors, sizeof(vectors));
   if (IsCopyError(error)) return error;
   uint64_t support = CoreSupport(call.world);
   // ib_device_ops.uverbs_robust_udata
@@ -197,7 +199,8 @@ int QueryContextMethod(IoctlCall& call) {
   Device& device = call.file.device();
   if (!device.Offers(Op::query_ucontext)) return call.Refuse(RuleId::method_no_operation);
   const uint32_t vectors = device.comp_vectors();
-  int error = call.CopyOut(VABI_C(UVERBS_ATTR_QUERY_CONTEXT_NUM_COMP_VECTORS), &vectors, sizeof(vectors));
+  int error =
+      call.CopyOut(VABI_C(UVERBS_ATTR_QUERY_CONTEXT_NUM_COMP_VECTORS), &vectors, sizeof(vectors));
   if (IsCopyError(error)) return error;
   const uint64_t support = CoreSupport(call.world);
   error = call.CopyOut(VABI_C(UVERBS_ATTR_QUERY_CONTEXT_CORE_SUPPORT), &support, sizeof(support));
@@ -215,7 +218,8 @@ void FillGidEntry(const GidEntry& gid, uint32_t port, uint32_t index, const Body
 
 int QueryGidTable(IoctlCall& call) {
   uint64_t flags, entry_size = 0;
-  if (const int error = call.GetFlags(VABI_C(UVERBS_ATTR_QUERY_GID_TABLE_FLAGS), 0, &flags)) return error;
+  if (const int error = call.GetFlags(VABI_C(UVERBS_ATTR_QUERY_GID_TABLE_FLAGS), 0, &flags))
+    return error;
   call.GetConst(VABI_C(UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE), &entry_size);
   if (entry_size == 0) return call.Refuse(RuleId::gid_table_entry_size);
   const size_t length = call.Length(VABI_C(UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES));
@@ -242,8 +246,8 @@ int QueryGidTable(IoctlCall& call) {
       ++count;
     }
   }
-  if (const int error =
-          call.CopyOut(VABI_C(UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES), buffer.data(), buffer.size())) {
+  if (const int error = call.CopyOut(VABI_C(UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES),
+                                     buffer.data(), buffer.size())) {
     return error;
   }
   return call.CopyOut(VABI_C(UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES), &count, sizeof(count));
@@ -251,7 +255,8 @@ int QueryGidTable(IoctlCall& call) {
 
 int QueryGidEntry(IoctlCall& call) {
   uint64_t flags, port = 0, index = 0;
-  if (const int error = call.GetFlags(VABI_C(UVERBS_ATTR_QUERY_GID_ENTRY_FLAGS), 0, &flags)) return error;
+  if (const int error = call.GetFlags(VABI_C(UVERBS_ATTR_QUERY_GID_ENTRY_FLAGS), 0, &flags))
+    return error;
   call.GetConst(VABI_C(UVERBS_ATTR_QUERY_GID_ENTRY_PORT), &port);
   call.GetConst(VABI_C(UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX), &index);
   if (call.Violates(RuleId::ioctl_const_range, port > UINT32_MAX || index > UINT32_MAX)) {
@@ -270,12 +275,14 @@ int QueryGidEntry(IoctlCall& call) {
   }
   OwnedBody<64> entry(call.world, VABI_S(ib_uverbs_gid_entry));
   FillGidEntry(gid, number, static_cast<uint32_t>(index), entry);
-  return call.CopyOutOrZero(VABI_C(UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY), entry.base(), entry.length());
+  return call.CopyOutOrZero(VABI_C(UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY), entry.base(),
+                            entry.length());
 }
 
 int QueryCompCntrCaps(IoctlCall& call) {
   if (const int error = CheckContext(call)) return error;
-  if (!call.file.device().Offers(Op::create_comp_cntr)) return call.Refuse(RuleId::method_no_operation);
+  if (!call.file.device().Offers(Op::create_comp_cntr))
+    return call.Refuse(RuleId::method_no_operation);
   return call.Unmodelled("completion counters");
 }
 
@@ -292,8 +299,11 @@ constexpr AttrSpec kInfoHandles[] = {
 constexpr AttrSpec kQueryPort[] = {
     attr::Const(VABI_C(UVERBS_ATTR_QUERY_PORT_PORT_NUM), kMandatory),
     // Its last field's end is its size, whatever the field is called (`reserved` up to 6.1).
-    {.id = VABI_C(UVERBS_ATTR_QUERY_PORT_RESP), .kind = AttrKind::kPtrOut, .mandatory = true,
-     .zero_trailing = true, .min = AttrSize::Struct(VABI_S(ib_uverbs_query_port_resp_ex)),
+    {.id = VABI_C(UVERBS_ATTR_QUERY_PORT_RESP),
+     .kind = AttrKind::kPtrOut,
+     .mandatory = true,
+     .zero_trailing = true,
+     .min = AttrSize::Struct(VABI_S(ib_uverbs_query_port_resp_ex)),
      .max = AttrSize::Struct(VABI_S(ib_uverbs_query_port_resp_ex))},
 };
 constexpr AttrSpec kQueryPortSpeed[] = {

@@ -60,7 +60,8 @@ int AdviseMr(IoctlCall& call) {
                     sge.U32(VABI_F(ib_uverbs_sge, lkey))});
   }
   return device.driver().AdviseMr(call, *call.Get<Pd>(VABI_C(UVERBS_ATTR_ADVISE_MR_PD_HANDLE)),
-                                  static_cast<uint32_t>(advice), static_cast<uint32_t>(flags), list);
+                                  static_cast<uint32_t>(advice), static_cast<uint32_t>(flags),
+                                  list);
 }
 
 int RegDmMr(IoctlCall& call) {
@@ -124,9 +125,11 @@ int RegDmabufMr(IoctlCall& call) {
   }
   mr->access = static_cast<uint32_t>(access);
   if (const int error = CheckMrAccess(call, mr->access)) return error;
-  if (const int error = device.driver().RegDmabufMr(call, *mr, offset, static_cast<int>(fd))) return error;
+  if (const int error = device.driver().RegDmabufMr(call, *mr, offset, static_cast<int>(fd)))
+    return error;
   return Finish(call, VABI_C(UVERBS_ATTR_REG_DMABUF_MR_HANDLE), std::move(mr),
-                VABI_C(UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY), VABI_C(UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY));
+                VABI_C(UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY),
+                VABI_C(UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY));
 }
 
 // REG_MR: user memory or a DMA buffer (7.x).
@@ -142,7 +145,8 @@ int RegMrMethod(IoctlCall& call) {
   const bool has_fd = call.Has(VABI_C(UVERBS_ATTR_REG_MR_FD));
   const auto address = Take<uint64_t>(call, VABI_C(UVERBS_ATTR_REG_MR_ADDR));
   const auto offset = Take<uint64_t>(call, VABI_C(UVERBS_ATTR_REG_MR_FD_OFFSET));
-  if (has_fd && !device.Offers(Op::reg_user_mr_dmabuf)) return call.Refuse(RuleId::method_no_operation);
+  if (has_fd && !device.Offers(Op::reg_user_mr_dmabuf))
+    return call.Refuse(RuleId::method_no_operation);
   if (has_fd ? !has_offset || has_address : !has_address || has_offset) {
     return call.Refuse(RuleId::mr_method_combination);
   }
@@ -151,8 +155,9 @@ int RegMrMethod(IoctlCall& call) {
     return call.Refuse(RuleId::mr_page_offset);
   }
   uint64_t access;
-  if (const int error = call.GetFlags(VABI_C(UVERBS_ATTR_REG_MR_ACCESS_FLAGS),
-                                      has_fd ? kDmabufAccess : SupportedAccess(call.world), &access)) {
+  if (const int error =
+          call.GetFlags(VABI_C(UVERBS_ATTR_REG_MR_ACCESS_FLAGS),
+                        has_fd ? kDmabufAccess : SupportedAccess(call.world), &access)) {
     return error;
   }
   mr->access = static_cast<uint32_t>(access);
@@ -160,8 +165,9 @@ int RegMrMethod(IoctlCall& call) {
   mr->start = address;
   uint64_t fd = 0;
   call.GetConst(VABI_C(UVERBS_ATTR_REG_MR_FD), &fd);
-  if (const int error = has_fd ? device.driver().RegDmabufMr(call, *mr, offset, static_cast<int>(fd))
-                               : device.driver().RegMr(call, *mr)) {
+  if (const int error = has_fd
+                            ? device.driver().RegDmabufMr(call, *mr, offset, static_cast<int>(fd))
+                            : device.driver().RegMr(call, *mr)) {
     return error;
   }
   return Finish(call, VABI_C(UVERBS_ATTR_REG_MR_HANDLE), std::move(mr),
@@ -172,8 +178,12 @@ constexpr AttrSpec kAdvise[] = {
     attr::Idr(VABI_C(UVERBS_ATTR_ADVISE_MR_PD_HANDLE), ObjectType::kPd, Access::kRead, kMandatory),
     attr::Const(VABI_C(UVERBS_ATTR_ADVISE_MR_ADVICE), kMandatory),
     attr::Flags(VABI_C(UVERBS_ATTR_ADVISE_MR_FLAGS), kMandatory),
-    {.id = VABI_C(UVERBS_ATTR_ADVISE_MR_SGE_LIST), .kind = AttrKind::kPtrIn, .mandatory = true,
-     .alloc_and_copy = true, .min = AttrSize::Struct(VABI_S(ib_uverbs_sge)), .max = AttrSize::Bytes(0xffff)},
+    {.id = VABI_C(UVERBS_ATTR_ADVISE_MR_SGE_LIST),
+     .kind = AttrKind::kPtrIn,
+     .mandatory = true,
+     .alloc_and_copy = true,
+     .min = AttrSize::Struct(VABI_S(ib_uverbs_sge)),
+     .max = AttrSize::Bytes(0xffff)},
 };
 constexpr AttrSpec kQuery[] = {
     attr::Idr(VABI_C(UVERBS_ATTR_QUERY_MR_HANDLE), ObjectType::kMr, Access::kRead, kMandatory),
@@ -194,7 +204,8 @@ constexpr AttrSpec kRegDm[] = {
 };
 constexpr AttrSpec kRegDmabuf[] = {
     attr::Idr(VABI_C(UVERBS_ATTR_REG_DMABUF_MR_HANDLE), ObjectType::kMr, Access::kNew, kMandatory),
-    attr::Idr(VABI_C(UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE), ObjectType::kPd, Access::kRead, kMandatory),
+    attr::Idr(VABI_C(UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE), ObjectType::kPd, Access::kRead,
+              kMandatory),
     attr::In(VABI_C(UVERBS_ATTR_REG_DMABUF_MR_OFFSET), 8, kMandatory),
     attr::In(VABI_C(UVERBS_ATTR_REG_DMABUF_MR_LENGTH), 8, kMandatory),
     attr::In(VABI_C(UVERBS_ATTR_REG_DMABUF_MR_IOVA), 8, kMandatory),

@@ -19,7 +19,8 @@ constexpr uint32_t kSourceQpn = 1 << 10;  // IB_QP_CREATE_SOURCE_QPN
 
 // Bytes of ib_uverbs_qp_cap, in and out.
 QpCapabilities ReadCaps(const Body& from) {
-  return {from.U32(VABI_F(ib_uverbs_qp_cap, max_send_wr)), from.U32(VABI_F(ib_uverbs_qp_cap, max_recv_wr)),
+  return {from.U32(VABI_F(ib_uverbs_qp_cap, max_send_wr)),
+          from.U32(VABI_F(ib_uverbs_qp_cap, max_recv_wr)),
           from.U32(VABI_F(ib_uverbs_qp_cap, max_send_sge)),
           from.U32(VABI_F(ib_uverbs_qp_cap, max_recv_sge)),
           from.U32(VABI_F(ib_uverbs_qp_cap, max_inline_data))};
@@ -49,9 +50,10 @@ int FillTarget(IoctlCall& call, Qp* qp) {
 
 // The handles of all others.
 int FillOther(IoctlCall& call, Qp* qp) {
-  if (call.Violates(RuleId::qp_method_odd_handles,
-                    call.Has(VABI_C(UVERBS_ATTR_CREATE_QP_XRCD_HANDLE)) ||
-                        (call.Has(VABI_C(UVERBS_ATTR_CREATE_QP_SRQ_HANDLE)) && qp->qp_type == kQptXrcIni))) {
+  if (call.Violates(
+          RuleId::qp_method_odd_handles,
+          call.Has(VABI_C(UVERBS_ATTR_CREATE_QP_XRCD_HANDLE)) ||
+              (call.Has(VABI_C(UVERBS_ATTR_CREATE_QP_SRQ_HANDLE)) && qp->qp_type == kQptXrcIni))) {
     return call.Refuse(RuleId::qp_method_odd_handles);
   }
   qp->pd = call.Get<Pd>(VABI_C(UVERBS_ATTR_CREATE_QP_PD_HANDLE));
@@ -107,11 +109,11 @@ int FillFlags(IoctlCall& call, Qp* qp) {
   const uint64_t scatter_fcs = flag(VABI_C(IB_UVERBS_QP_CREATE_SCATTER_FCS));
   const uint64_t cvlan = flag(VABI_C(IB_UVERBS_QP_CREATE_CVLAN_STRIPPING));
   uint64_t flags;
-  if (const int error =
-          call.GetFlags(VABI_C(UVERBS_ATTR_CREATE_QP_FLAGS),
-                        flag(VABI_C(IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK)) | scatter_fcs | cvlan |
-                            flag(VABI_C(IB_UVERBS_QP_CREATE_PCI_WRITE_END_PADDING)) | sig_all,
-                        &flags)) {
+  if (const int error = call.GetFlags(
+          VABI_C(UVERBS_ATTR_CREATE_QP_FLAGS),
+          flag(VABI_C(IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK)) | scatter_fcs | cvlan |
+              flag(VABI_C(IB_UVERBS_QP_CREATE_PCI_WRITE_END_PADDING)) | sig_all,
+          &flags)) {
     return error;
   }
   // check_creation_flags
@@ -157,7 +159,8 @@ int Create(IoctlCall& call) {
   for (const ConstId buffer :
        {VABI_C(UVERBS_ATTR_CREATE_QP_BUF_UMEM), VABI_C(UVERBS_ATTR_CREATE_QP_RQ_BUF_UMEM),
         VABI_C(UVERBS_ATTR_CREATE_QP_SQ_BUF_UMEM)}) {
-    if (call.Has(buffer)) return call.Unmodelled("QP buffer given by the caller (CREATE_QP_*_UMEM)");
+    if (call.Has(buffer))
+      return call.Unmodelled("QP buffer given by the caller (CREATE_QP_*_UMEM)");
   }
   if (const int error = MakeQueuePair(call, *qp)) return error;
   WriteCaps(qp->cap, cap);
@@ -179,30 +182,37 @@ int Destroy(IoctlCall& call) {
 
 constexpr AttrSpec kCreate[] = {
     attr::Idr(VABI_C(UVERBS_ATTR_CREATE_QP_HANDLE), ObjectType::kQp, Access::kNew, kMandatory),
-    attr::Idr(VABI_C(UVERBS_ATTR_CREATE_QP_XRCD_HANDLE), ObjectType::kXrcd, Access::kRead, kOptional),
+    attr::Idr(VABI_C(UVERBS_ATTR_CREATE_QP_XRCD_HANDLE), ObjectType::kXrcd, Access::kRead,
+              kOptional),
     attr::Idr(VABI_C(UVERBS_ATTR_CREATE_QP_PD_HANDLE), ObjectType::kPd, Access::kRead, kOptional),
     attr::Idr(VABI_C(UVERBS_ATTR_CREATE_QP_SRQ_HANDLE), ObjectType::kSrq, Access::kRead, kOptional),
-    attr::Idr(VABI_C(UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE), ObjectType::kCq, Access::kRead, kOptional),
-    attr::Idr(VABI_C(UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE), ObjectType::kCq, Access::kRead, kOptional),
-    attr::Idr(VABI_C(UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE), ObjectType::kRwqIndTable, Access::kRead,
+    attr::Idr(VABI_C(UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE), ObjectType::kCq, Access::kRead,
               kOptional),
+    attr::Idr(VABI_C(UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE), ObjectType::kCq, Access::kRead,
+              kOptional),
+    attr::Idr(VABI_C(UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE), ObjectType::kRwqIndTable,
+              Access::kRead, kOptional),
     attr::In(VABI_C(UVERBS_ATTR_CREATE_QP_USER_HANDLE), 8, kMandatory),
     attr::InStruct(VABI_C(UVERBS_ATTR_CREATE_QP_CAP), VABI_S(ib_uverbs_qp_cap),
                    VABI_F(ib_uverbs_qp_cap, max_inline_data), kMandatory),
     attr::Const(VABI_C(UVERBS_ATTR_CREATE_QP_TYPE), kMandatory),
     attr::Flags(VABI_C(UVERBS_ATTR_CREATE_QP_FLAGS), kOptional),
     attr::In(VABI_C(UVERBS_ATTR_CREATE_QP_SOURCE_QPN), 4, kOptional),
-    attr::Fd(VABI_C(UVERBS_ATTR_CREATE_QP_EVENT_FD), ObjectType::kAsyncEvent, Access::kRead, kOptional),
+    attr::Fd(VABI_C(UVERBS_ATTR_CREATE_QP_EVENT_FD), ObjectType::kAsyncEvent, Access::kRead,
+             kOptional),
     attr::OutStruct(VABI_C(UVERBS_ATTR_CREATE_QP_RESP_CAP), VABI_S(ib_uverbs_qp_cap),
                     VABI_F(ib_uverbs_qp_cap, max_inline_data), kMandatory),
     attr::Out(VABI_C(UVERBS_ATTR_CREATE_QP_RESP_QP_NUM), 4, kMandatory),
     attr::InType(VABI_C(UVERBS_ATTR_CREATE_QP_BUF_UMEM), VABI_S(ib_uverbs_buffer_desc), kOptional),
-    attr::InType(VABI_C(UVERBS_ATTR_CREATE_QP_RQ_BUF_UMEM), VABI_S(ib_uverbs_buffer_desc), kOptional),
-    attr::InType(VABI_C(UVERBS_ATTR_CREATE_QP_SQ_BUF_UMEM), VABI_S(ib_uverbs_buffer_desc), kOptional),
+    attr::InType(VABI_C(UVERBS_ATTR_CREATE_QP_RQ_BUF_UMEM), VABI_S(ib_uverbs_buffer_desc),
+                 kOptional),
+    attr::InType(VABI_C(UVERBS_ATTR_CREATE_QP_SQ_BUF_UMEM), VABI_S(ib_uverbs_buffer_desc),
+                 kOptional),
 };
 constexpr AttrSpec kDestroy[] = {
     attr::Idr(VABI_C(UVERBS_ATTR_DESTROY_QP_HANDLE), ObjectType::kQp, Access::kDestroy, kMandatory),
-    attr::OutType(VABI_C(UVERBS_ATTR_DESTROY_QP_RESP), VABI_S(ib_uverbs_destroy_qp_resp), kMandatory),
+    attr::OutType(VABI_C(UVERBS_ATTR_DESTROY_QP_RESP), VABI_S(ib_uverbs_destroy_qp_resp),
+                  kMandatory),
 };
 constexpr MethodSpec kMethods[] = {
     {MethodId::QP__CREATE, Op::destroy_qp, kCreate, Create, true},

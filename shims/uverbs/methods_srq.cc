@@ -21,7 +21,8 @@ int Create(IoctlCall& call) {
   call.CopyIn(VABI_C(UVERBS_ATTR_CREATE_SRQ_MAX_SGE), &srq->max_sge, sizeof(srq->max_sge));
   call.CopyIn(VABI_C(UVERBS_ATTR_CREATE_SRQ_MAX_WR), &srq->max_wr, sizeof(srq->max_wr));
   call.CopyIn(VABI_C(UVERBS_ATTR_CREATE_SRQ_LIMIT), &srq->srq_limit, sizeof(srq->srq_limit));
-  call.CopyIn(VABI_C(UVERBS_ATTR_CREATE_SRQ_USER_HANDLE), &srq->user_handle, sizeof(srq->user_handle));
+  call.CopyIn(VABI_C(UVERBS_ATTR_CREATE_SRQ_USER_HANDLE), &srq->user_handle,
+              sizeof(srq->user_handle));
   uint64_t type = 0;
   call.GetConst(VABI_C(UVERBS_ATTR_CREATE_SRQ_TYPE), &type);
   if (call.Violates(RuleId::ioctl_const_range, type > UINT32_MAX)) {
@@ -51,7 +52,8 @@ int Create(IoctlCall& call) {
   if (const int error = MakeSharedQueue(call, *srq)) return error;
   const uint32_t max_wr = srq->max_wr, max_sge = srq->max_sge, number = srq->srqn;
   call.Created(VABI_C(UVERBS_ATTR_CREATE_SRQ_HANDLE), std::move(srq));
-  if (const int error = call.CopyOut(VABI_C(UVERBS_ATTR_CREATE_SRQ_RESP_MAX_WR), &max_wr, sizeof(max_wr))) {
+  if (const int error =
+          call.CopyOut(VABI_C(UVERBS_ATTR_CREATE_SRQ_RESP_MAX_WR), &max_wr, sizeof(max_wr))) {
     return error;
   }
   if (const int error =
@@ -59,7 +61,8 @@ int Create(IoctlCall& call) {
     return error;
   }
   if (type != kSrqtXrc) return 0;
-  if (!call.Has(VABI_C(UVERBS_ATTR_CREATE_SRQ_RESP_SRQ_NUM))) return call.Refuse(RuleId::srq_method_missing);
+  if (!call.Has(VABI_C(UVERBS_ATTR_CREATE_SRQ_RESP_SRQ_NUM)))
+    return call.Refuse(RuleId::srq_method_missing);
   return call.CopyOut(VABI_C(UVERBS_ATTR_CREATE_SRQ_RESP_SRQ_NUM), &number, sizeof(number));
 }
 
@@ -78,18 +81,22 @@ constexpr AttrSpec kCreate[] = {
     attr::In(VABI_C(UVERBS_ATTR_CREATE_SRQ_MAX_WR), 4, kMandatory),
     attr::In(VABI_C(UVERBS_ATTR_CREATE_SRQ_MAX_SGE), 4, kMandatory),
     attr::In(VABI_C(UVERBS_ATTR_CREATE_SRQ_LIMIT), 4, kMandatory),
-    attr::Idr(VABI_C(UVERBS_ATTR_CREATE_SRQ_XRCD_HANDLE), ObjectType::kXrcd, Access::kRead, kOptional),
+    attr::Idr(VABI_C(UVERBS_ATTR_CREATE_SRQ_XRCD_HANDLE), ObjectType::kXrcd, Access::kRead,
+              kOptional),
     attr::Idr(VABI_C(UVERBS_ATTR_CREATE_SRQ_CQ_HANDLE), ObjectType::kCq, Access::kRead, kOptional),
     attr::In(VABI_C(UVERBS_ATTR_CREATE_SRQ_MAX_NUM_TAGS), 4, kOptional),
-    attr::Fd(VABI_C(UVERBS_ATTR_CREATE_SRQ_EVENT_FD), ObjectType::kAsyncEvent, Access::kRead, kOptional),
+    attr::Fd(VABI_C(UVERBS_ATTR_CREATE_SRQ_EVENT_FD), ObjectType::kAsyncEvent, Access::kRead,
+             kOptional),
     attr::Out(VABI_C(UVERBS_ATTR_CREATE_SRQ_RESP_MAX_WR), 4, kMandatory),
     attr::Out(VABI_C(UVERBS_ATTR_CREATE_SRQ_RESP_MAX_SGE), 4, kMandatory),
     attr::Out(VABI_C(UVERBS_ATTR_CREATE_SRQ_RESP_SRQ_NUM), 4, kOptional),
     attr::InType(VABI_C(UVERBS_ATTR_CREATE_SRQ_BUF_UMEM), VABI_S(ib_uverbs_buffer_desc), kOptional),
 };
 constexpr AttrSpec kDestroy[] = {
-    attr::Idr(VABI_C(UVERBS_ATTR_DESTROY_SRQ_HANDLE), ObjectType::kSrq, Access::kDestroy, kMandatory),
-    attr::OutType(VABI_C(UVERBS_ATTR_DESTROY_SRQ_RESP), VABI_S(ib_uverbs_destroy_srq_resp), kMandatory),
+    attr::Idr(VABI_C(UVERBS_ATTR_DESTROY_SRQ_HANDLE), ObjectType::kSrq, Access::kDestroy,
+              kMandatory),
+    attr::OutType(VABI_C(UVERBS_ATTR_DESTROY_SRQ_RESP), VABI_S(ib_uverbs_destroy_srq_resp),
+                  kMandatory),
 };
 constexpr MethodSpec kMethods[] = {
     {MethodId::SRQ__CREATE, Op::destroy_srq, kCreate, Create, true},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Methods that kernels have and the fake kernel does not model: named, so that a cell that meets one says so.
+// Methods that kernels have and the fake kernel does not model: named, so that a cell that meets
+// one says so.
 #include "shims/uverbs/ioctl.h"
 #include "shims/uverbs/method_table.h"
 
@@ -14,10 +15,23 @@ constexpr MethodSpec kMethods[] = {
     {MethodId::COMP_CNTR__DESTROY, Op::create_comp_cntr, {}, nullptr, false, "COMP_CNTR.DESTROY"},
     {MethodId::COMP_CNTR__MODIFY, Op::create_comp_cntr, {}, nullptr, false, "COMP_CNTR.MODIFY"},
     {MethodId::COMP_CNTR__READ, Op::create_comp_cntr, {}, nullptr, false, "COMP_CNTR.READ"},
-    {MethodId::QP__ATTACH_COMP_CNTR, Op::create_comp_cntr, {}, nullptr, false, "QP.ATTACH_COMP_CNTR"},
-    {MethodId::FLOW_ACTION__ESP_CREATE, Op::create_flow_action_esp, {}, nullptr, false,
+    {MethodId::QP__ATTACH_COMP_CNTR,
+     Op::create_comp_cntr,
+     {},
+     nullptr,
+     false,
+     "QP.ATTACH_COMP_CNTR"},
+    {MethodId::FLOW_ACTION__ESP_CREATE,
+     Op::create_flow_action_esp,
+     {},
+     nullptr,
+     false,
      "FLOW_ACTION.ESP_CREATE"},
-    {MethodId::FLOW_ACTION__ESP_MODIFY, Op::modify_flow_action_esp, {}, nullptr, false,
+    {MethodId::FLOW_ACTION__ESP_MODIFY,
+     Op::modify_flow_action_esp,
+     {},
+     nullptr,
+     false,
      "FLOW_ACTION.ESP_MODIFY"},
 };
 

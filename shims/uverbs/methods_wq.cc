@@ -45,7 +45,8 @@ int Create(IoctlCall& call) {
   ++wq->cq->users;
   const uint32_t max_wr = wq->max_wr, max_sge = wq->max_sge, number = wq->wqn;
   call.Created(VABI_C(UVERBS_ATTR_CREATE_WQ_HANDLE), std::move(wq));
-  if (const int error = call.CopyOut(VABI_C(UVERBS_ATTR_CREATE_WQ_RESP_MAX_WR), &max_wr, sizeof(max_wr))) {
+  if (const int error =
+          call.CopyOut(VABI_C(UVERBS_ATTR_CREATE_WQ_RESP_MAX_WR), &max_wr, sizeof(max_wr))) {
     return error;
   }
   if (const int error =
@@ -53,7 +54,8 @@ int Create(IoctlCall& call) {
     return error;
   }
   // Optional in the declaration, needed in the handler.
-  if (!call.Has(VABI_C(UVERBS_ATTR_CREATE_WQ_RESP_WQ_NUM))) return call.Refuse(RuleId::wq_method_number);
+  if (!call.Has(VABI_C(UVERBS_ATTR_CREATE_WQ_RESP_WQ_NUM)))
+    return call.Refuse(RuleId::wq_method_number);
   return call.CopyOut(VABI_C(UVERBS_ATTR_CREATE_WQ_RESP_WQ_NUM), &number, sizeof(number));
 }
 
@@ -72,7 +74,8 @@ constexpr AttrSpec kCreate[] = {
     attr::In(VABI_C(UVERBS_ATTR_CREATE_WQ_MAX_SGE), 4, kMandatory),
     attr::Flags(VABI_C(UVERBS_ATTR_CREATE_WQ_FLAGS), kMandatory),
     attr::Idr(VABI_C(UVERBS_ATTR_CREATE_WQ_CQ_HANDLE), ObjectType::kCq, Access::kRead, kOptional),
-    attr::Fd(VABI_C(UVERBS_ATTR_CREATE_WQ_EVENT_FD), ObjectType::kAsyncEvent, Access::kRead, kOptional),
+    attr::Fd(VABI_C(UVERBS_ATTR_CREATE_WQ_EVENT_FD), ObjectType::kAsyncEvent, Access::kRead,
+             kOptional),
     attr::Out(VABI_C(UVERBS_ATTR_CREATE_WQ_RESP_MAX_WR), 4, kMandatory),
     attr::Out(VABI_C(UVERBS_ATTR_CREATE_WQ_RESP_MAX_SGE), 4, kMandatory),
     attr::Out(VABI_C(UVERBS_ATTR_CREATE_WQ_RESP_WQ_NUM), 4, kOptional),

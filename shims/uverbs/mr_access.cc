@@ -13,8 +13,8 @@ constexpr uint64_t kDeviceFlushPersistent = 1ULL << 39;
 }  // namespace
 
 uint32_t SupportedAccess(const World& world) {
-  // All flags that the kernel's headers have, and since 5.5 the optional range, of which the kernel ignores
-  // what it does not know.
+  // All flags that the kernel's headers have, and since 5.5 the optional range, of which the kernel
+  // ignores what it does not know.
   uint32_t known = 0;
   constexpr ConstId kFlags[] = {
       VABI_C(IB_UVERBS_ACCESS_LOCAL_WRITE),   VABI_C(IB_UVERBS_ACCESS_REMOTE_WRITE),
@@ -30,8 +30,9 @@ uint32_t SupportedAccess(const World& world) {
 
 int CheckMrAccess(Call& call, uint32_t access) {
   const DeviceAttributes& device = call.file.device().attributes();
-  if (call.Violates(RuleId::mr_access_needs_local_write,
-                    (access & (kRemoteAtomic | kRemoteWrite)) != 0 && (access & kLocalWrite) == 0)) {
+  if (call.Violates(
+          RuleId::mr_access_needs_local_write,
+          (access & (kRemoteAtomic | kRemoteWrite)) != 0 && (access & kLocalWrite) == 0)) {
     return call.Refuse(RuleId::mr_access_needs_local_write);
   }
   if (call.Violates(RuleId::mr_access_unknown, (access & ~SupportedAccess(call.world)) != 0)) {
@@ -42,9 +43,10 @@ int CheckMrAccess(Call& call, uint32_t access) {
     return call.Refuse(RuleId::mr_access_odp);
   }
   const uint64_t caps = device.device_cap_flags;
-  if (call.Violates(RuleId::mr_access_flush,
-                    ((access & kFlushGlobal) != 0 && (caps & kDeviceFlushGlobal) == 0) ||
-                        ((access & kFlushPersistent) != 0 && (caps & kDeviceFlushPersistent) == 0))) {
+  if (call.Violates(
+          RuleId::mr_access_flush,
+          ((access & kFlushGlobal) != 0 && (caps & kDeviceFlushGlobal) == 0) ||
+              ((access & kFlushPersistent) != 0 && (caps & kDeviceFlushPersistent) == 0))) {
     return call.Refuse(RuleId::mr_access_flush);
   }
   return 0;

@@ -7,13 +7,14 @@
 #include "shims/uverbs/device.h"
 #include "shims/uverbs/objects.h"
 
-// The generic uverbs objects, and what a driver needs for each (uverbs_std_types*.c: UAPI_DEF_OBJ_NEEDS_FN).
+// The generic uverbs objects, and what a driver needs for each (uverbs_std_types*.c:
+// UAPI_DEF_OBJ_NEEDS_FN).
 
 namespace vabi {
 
 struct ObjectRow {
   ObjectType type;
-  ConstId id;       // UVERBS_OBJECT_…
+  ConstId id;  // UVERBS_OBJECT_…
   Op needs;
   Op needs_too;
 };

@@ -9,8 +9,8 @@
 
 #include "shims/fabric/fabric.h"
 
-// What the kernel keeps for a process: one struct per uverbs object, with the attributes that queries give
-// back. A driver hangs its own state on `driver`.
+// What the kernel keeps for a process: one struct per uverbs object, with the attributes that
+// queries give back. A driver hangs its own state on `driver`.
 
 namespace vabi {
 
@@ -20,8 +20,22 @@ class CompletionChannel;
 class AsyncEventFile;
 
 enum class ObjectType : uint8_t {
-  kPd, kMr, kMw, kCq, kQp, kSrq, kAh, kXrcd, kWq, kRwqIndTable, kFlow, kFlowAction, kCounters, kDm,
-  kCompChannel, kAsyncEvent,
+  kPd,
+  kMr,
+  kMw,
+  kCq,
+  kQp,
+  kSrq,
+  kAh,
+  kXrcd,
+  kWq,
+  kRwqIndTable,
+  kFlow,
+  kFlowAction,
+  kCounters,
+  kDm,
+  kCompChannel,
+  kAsyncEvent,
   kPrivate,  // a driver's own object type (UAR, DEVX object …): told apart by Object::private_type
   kAny,      // attributes only: an object of whatever type (UVERBS_IDR_ANY_OBJECT)
   kCount
@@ -44,8 +58,8 @@ struct Object {
   uint64_t user_handle = 0;
   Device* device = nullptr;
   UverbsFile* file = nullptr;
-  int users = 0;  // the kernel's usecnt: destroy answers EBUSY while > 0
-  bool gone = false;  // went with its device; only the handle is left, for DESTROY
+  int users = 0;            // the kernel's usecnt: destroy answers EBUSY while > 0
+  bool gone = false;        // went with its device; only the handle is left, for DESTROY
   Object* newer = nullptr;  // all objects of the file in the order of their creation; UverbsFile's
   Object* older = nullptr;
   std::unique_ptr<DriverState> driver;
@@ -75,7 +89,7 @@ struct Mr : Object {
   Mr() : Object(kType) {}
   Pd* pd = nullptr;
   Dm* dm = nullptr;
-  uint64_t start = 0;   // where the bytes are in this process
+  uint64_t start = 0;  // where the bytes are in this process
   uint64_t length = 0;
   uint64_t iova = 0;    // how work requests address them
   uint32_t access = 0;  // IB_ACCESS_*
@@ -93,12 +107,12 @@ struct Mw : Object {
 struct Cq : Object {
   static constexpr ObjectType kType = ObjectType::kCq;
   Cq() : Object(kType) {}
-  uint32_t cqe = 0;          // granted
+  uint32_t cqe = 0;  // granted
   uint32_t comp_vector = 0;
   uint32_t flags = 0;
   std::shared_ptr<CompletionChannel> channel;
   std::shared_ptr<AsyncEventFile> events;
-  uint32_t comp_events_reported = 0;   // read from the channel, as destroy replies count
+  uint32_t comp_events_reported = 0;  // read from the channel, as destroy replies count
   uint32_t async_events_reported = 0;
 };
 
@@ -107,8 +121,8 @@ struct XrcDomain {
   Device* device = nullptr;
   uint64_t inode = 0;  // 0: private to its handle
   uint64_t inode_device = 0;
-  int handles = 0;     // ib_xrcd.usecnt as far as handles count
-  int users = 0;       // ib_xrcd.usecnt: target queue pairs and SRQs
+  int handles = 0;  // ib_xrcd.usecnt as far as handles count
+  int users = 0;    // ib_xrcd.usecnt: target queue pairs and SRQs
   std::unique_ptr<DriverState> driver;
 };
 
@@ -202,7 +216,8 @@ struct Qp : Object {
   static constexpr ObjectType kType = ObjectType::kQp;
   Qp() : Object(kType) {}
   uint8_t qp_type = 0;  // enum ib_qp_type, as uverbs passes it
-  // XRC targets: this handle shares the queue pair `real`, which the driver knows; handles have no state.
+  // XRC targets: this handle shares the queue pair `real`, which the driver knows; handles have no
+  // state.
   std::shared_ptr<Qp> real;
   Qp& Real() { return real ? *real : *this; }
   int open_handles = 0;  // of a real XRC target

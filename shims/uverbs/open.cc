@@ -61,7 +61,8 @@ bool MayOpen(const WorldImage& image, const NodeView& node, int flags) {
 
 Device* DeviceOf(const WorldImage& image, const NodeView& node) {
   for (uint32_t i = 0; i < image.device_count; ++i) {
-    if (image.device[i].major == node.major && image.device[i].minor == node.minor) return FindDevice(i);
+    if (image.device[i].major == node.major && image.device[i].minor == node.minor)
+      return FindDevice(i);
   }
   return nullptr;
 }

@@ -6,7 +6,8 @@
 namespace vabi {
 namespace {
 
-// IB_SPEED_NDR: more does not fit into the eight bits of this reply (since 5.17; before, none was faster).
+// IB_SPEED_NDR: more does not fit into the eight bits of this reply (since 5.17; before, none was
+// faster).
 constexpr uint16_t kSpeedNdr = 128;
 
 }  // namespace

@@ -7,7 +7,8 @@
 
 namespace vabi {
 
-// uverbs_std_types_device.c:copy_port_attr_to_resp. `to` has the layout of ib_uverbs_query_port_resp.
+// uverbs_std_types_device.c:copy_port_attr_to_resp. `to` has the layout of
+// ib_uverbs_query_port_resp.
 void FillPort(const Device& device, uint32_t port, const Body& to);
 
 // The world's GID at that index of that port's table; null: the entry is empty or out of range.

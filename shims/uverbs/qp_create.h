@@ -10,8 +10,8 @@ namespace vabi {
 // enum ib_srq_type
 enum : uint32_t { kSrqtBasic = 0, kSrqtXrc = 1, kSrqtTm = 2 };
 
-// verbs.c:ib_create_qp_user and ib_qp_usecnt_inc: the driver makes it, and what it uses counts one more
-// user. Everything that the caller asked for stands in `qp`.
+// verbs.c:ib_create_qp_user and ib_qp_usecnt_inc: the driver makes it, and what it uses counts one
+// more user. Everything that the caller asked for stands in `qp`.
 int MakeQueuePair(Call& call, Qp& qp);
 
 }  // namespace vabi

@@ -24,7 +24,8 @@ constexpr uint32_t kRunningUd = kQpCurState | kQpQkey;
 constexpr uint32_t kRunningUc = kQpCurState | kQpAltPath | kQpAccessFlags | kQpPathMigState;
 constexpr uint32_t kRunningRc = kRunningUc | kQpMinRnrTimer;
 constexpr uint32_t kSqdUc = kQpAv | kQpAltPath | kQpAccessFlags | kQpPkeyIndex | kQpPathMigState;
-constexpr uint32_t kSqdXrcIni = kSqdUc | kQpPort | kQpTimeout | kQpRetryCnt | kQpRnrRetry | kQpMaxRdAtomic;
+constexpr uint32_t kSqdXrcIni =
+    kSqdUc | kQpPort | kQpTimeout | kQpRetryCnt | kQpRnrRetry | kQpMaxRdAtomic;
 constexpr uint32_t kSqdRc = kSqdXrcIni | kQpMaxDestRdAtomic | kQpMinRnrTimer;
 constexpr uint32_t kSqdXrcTgt = kSqdUc | kQpPort | kQpTimeout | kQpMaxDestRdAtomic | kQpMinRnrTimer;
 
@@ -103,7 +104,8 @@ bool Possible(QpState from, QpState to) {
 
 }  // namespace
 
-bool ModifyQpIsOk(QpState current, QpState next, uint8_t type, uint32_t mask, RateLimit rate_limit) {
+bool ModifyQpIsOk(QpState current, QpState next, uint8_t type, uint32_t mask,
+                  RateLimit rate_limit) {
   if ((mask & kQpCurState) != 0 && current != S::kRtr && current != S::kRts && current != S::kSqd &&
       current != S::kSqe) {
     return false;

@@ -10,21 +10,25 @@ namespace {
 using S = QpState;
 
 TEST(ModifyQpIsOk, WalksAnRcQueuePairUp) {
-  EXPECT_TRUE(ModifyQpIsOk(S::kReset, S::kInit, kQptRc, kQpState | kQpPkeyIndex | kQpPort | kQpAccessFlags));
+  EXPECT_TRUE(ModifyQpIsOk(S::kReset, S::kInit, kQptRc,
+                           kQpState | kQpPkeyIndex | kQpPort | kQpAccessFlags));
   EXPECT_FALSE(ModifyQpIsOk(S::kReset, S::kInit, kQptRc, kQpState | kQpPkeyIndex | kQpPort))
       << "access flags are required";
   EXPECT_FALSE(ModifyQpIsOk(S::kReset, S::kInit, kQptRc,
                             kQpState | kQpPkeyIndex | kQpPort | kQpAccessFlags | kQpQkey))
       << "a Q_Key is a datagram's";
-  const uint32_t rtr = kQpState | kQpAv | kQpPathMtu | kQpDestQpn | kQpRqPsn | kQpMaxDestRdAtomic | kQpMinRnrTimer;
+  const uint32_t rtr =
+      kQpState | kQpAv | kQpPathMtu | kQpDestQpn | kQpRqPsn | kQpMaxDestRdAtomic | kQpMinRnrTimer;
   EXPECT_TRUE(ModifyQpIsOk(S::kInit, S::kRtr, kQptRc, rtr));
   EXPECT_TRUE(ModifyQpIsOk(S::kInit, S::kRtr, kQptRc, rtr | kQpAltPath | kQpPkeyIndex));
   EXPECT_FALSE(ModifyQpIsOk(S::kInit, S::kRtr, kQptRc, rtr & ~kQpMinRnrTimer));
   EXPECT_FALSE(ModifyQpIsOk(S::kInit, S::kRtr, kQptUc, rtr)) << "UC has no RDMA READ to limit";
-  const uint32_t rts = kQpState | kQpTimeout | kQpRetryCnt | kQpRnrRetry | kQpSqPsn | kQpMaxRdAtomic;
+  const uint32_t rts =
+      kQpState | kQpTimeout | kQpRetryCnt | kQpRnrRetry | kQpSqPsn | kQpMaxRdAtomic;
   EXPECT_TRUE(ModifyQpIsOk(S::kRtr, S::kRts, kQptRc, rts));
   EXPECT_FALSE(ModifyQpIsOk(S::kRtr, S::kRts, kQptRc, rts & ~kQpSqPsn));
-  EXPECT_TRUE(ModifyQpIsOk(S::kRtr, S::kRts, kQptRc, rts | kQpRateLimit)) << "rate limit goes anywhere";
+  EXPECT_TRUE(ModifyQpIsOk(S::kRtr, S::kRts, kQptRc, rts | kQpRateLimit))
+      << "rate limit goes anywhere";
 }
 
 TEST(ModifyQpIsOk, EveryStateResetsAndMostFail) {
@@ -39,7 +43,8 @@ TEST(ModifyQpIsOk, EveryStateResetsAndMostFail) {
 TEST(ModifyQpIsOk, RefusesJumps) {
   EXPECT_FALSE(ModifyQpIsOk(S::kReset, S::kRtr, kQptUd, kQpState));
   EXPECT_FALSE(ModifyQpIsOk(S::kRts, S::kRtr, kQptUd, kQpState));
-  EXPECT_FALSE(ModifyQpIsOk(S::kRts, S::kSqe, kQptUd, kQpState)) << "only the queue pair itself goes there";
+  EXPECT_FALSE(ModifyQpIsOk(S::kRts, S::kSqe, kQptUd, kQpState))
+      << "only the queue pair itself goes there";
 }
 
 TEST(ModifyQpIsOk, CurrentStateOnlyWhereItCanBeInDoubt) {

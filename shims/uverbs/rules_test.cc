@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// One offence for each rule of the core: the kernel's errno, the rule's name in the trace, and that somebody
-// notices when the rule is taken away (`test --relax`).
+// One offence for each rule of the core: the kernel's errno, the rule's name in the trace, and that
+// somebody notices when the rule is taken away (`test --relax`).
 #include <fcntl.h>
 #include <sys/mman.h>
 
@@ -31,10 +31,12 @@ class RulesTest : public UverbsTest {
   using UverbsTest::CreateQp;
   using UverbsTest::DestroyPd;
   using UverbsTest::device;
+  using UverbsTest::fds_;
   using UverbsTest::file;
   using UverbsTest::image;
   using UverbsTest::Invoke;
   using UverbsTest::Ioctl;
+  using UverbsTest::LastRule;
   using UverbsTest::New;
   using UverbsTest::OpenContext;
   using UverbsTest::QpRequest;
@@ -45,8 +47,6 @@ class RulesTest : public UverbsTest {
   using UverbsTest::world;
   using UverbsTest::Write;
   using UverbsTest::WriteEx;
-  using UverbsTest::fds_;
-  using UverbsTest::LastRule;
 
   void TestBody() override {}
 
@@ -63,7 +63,8 @@ class RulesTest : public UverbsTest {
     return file().Write(all.data(), count);
   }
   // An extended header and `body` bytes of nothing.
-  long ExHeader(uint16_t in_words, uint16_t out_words, uint64_t response, uint32_t reserved, size_t body) {
+  long ExHeader(uint16_t in_words, uint16_t out_words, uint64_t response, uint32_t reserved,
+                size_t body) {
     Bytes all(24 + body);
     const uint32_t command = 0x80000001;
     std::memcpy(all.data(), &command, 4);
@@ -138,7 +139,8 @@ class RulesTest : public UverbsTest {
   Request Gids(uint64_t entry_size, size_t room) {
     Request call = New(VABI_C(UVERBS_OBJECT_DEVICE), VABI_C(UVERBS_METHOD_QUERY_GID_TABLE));
     call.AddConst(C(VABI_C(UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE)), entry_size);
-    call.AddOut(C(VABI_C(UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES)), out).len = static_cast<uint16_t>(room);
+    call.AddOut(C(VABI_C(UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES)), out).len =
+        static_cast<uint16_t>(room);
     call.AddOut(C(VABI_C(UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES)), more).len = 8;
     return call;
   }
@@ -199,7 +201,8 @@ class RulesTest : public UverbsTest {
     return reg;
   }
   Struct Ah(uint8_t port, bool global, uint8_t index = 0) {
-    Struct request = S(VABI_S(ib_uverbs_create_ah)).With(VABI_F(ib_uverbs_create_ah, pd_handle), AllocPd());
+    Struct request =
+        S(VABI_S(ib_uverbs_create_ah)).With(VABI_F(ib_uverbs_create_ah, pd_handle), AllocPd());
     const Body attr = request.Sub(VABI_F(ib_uverbs_create_ah, attr));
     attr.Set(VABI_F(ib_uverbs_ah_attr, port_num), port);
     attr.Set(VABI_F(ib_uverbs_ah_attr, is_global), global);
@@ -227,8 +230,8 @@ class RulesTest : public UverbsTest {
     request.Set(VABI_F(ib_uverbs_modify_qp, port_num), qp_port);
     return request;
   }
-  Struct Flow(uint32_t type = 0, uint32_t flags = 0, uint8_t specs = 0, uint16_t size = 0, uint8_t port = 1,
-              uint8_t qp_type = kQptUd) {
+  Struct Flow(uint32_t type = 0, uint32_t flags = 0, uint8_t specs = 0, uint16_t size = 0,
+              uint8_t port = 1, uint8_t qp_type = kQptUd) {
     Struct request = S(VABI_S(ib_uverbs_create_flow), size);
     request.Set(VABI_F(ib_uverbs_create_flow, qp_handle), CreateQp(AllocPd(), CreateCq(), qp_type));
     const Body attr = request.Sub(VABI_F(ib_uverbs_create_flow, flow_attr));
@@ -240,7 +243,8 @@ class RulesTest : public UverbsTest {
     return request;
   }
   // With one spec.
-  long FlowSpec(uint32_t type, uint16_t size, uint16_t reserved = 0, std::initializer_list<size_t> ones = {}) {
+  long FlowSpec(uint32_t type, uint16_t size, uint16_t reserved = 0,
+                std::initializer_list<size_t> ones = {}) {
     Struct request = Flow(0, 0, 1, size);
     uint8_t* spec = request.bytes().data() + world().Size(VABI_S(ib_uverbs_create_flow));
     std::memcpy(spec, &type, 4);
@@ -257,7 +261,8 @@ class RulesTest : public UverbsTest {
   Struct ModifyWq(uint32_t mask, uint32_t state = 0) {
     DoEx(52, ExWq());
     return S(VABI_S(ib_uverbs_ex_modify_wq))
-        .With(VABI_F(ib_uverbs_ex_modify_wq, wq_handle), U32(out, VABI_F(ib_uverbs_ex_create_wq_resp, wq_handle)))
+        .With(VABI_F(ib_uverbs_ex_modify_wq, wq_handle),
+              U32(out, VABI_F(ib_uverbs_ex_create_wq_resp, wq_handle)))
         .With(VABI_F(ib_uverbs_ex_modify_wq, attr_mask), mask)
         .With(VABI_F(ib_uverbs_ex_modify_wq, wq_state), state)
         .With(VABI_F(ib_uverbs_ex_modify_wq, curr_wq_state), state);
@@ -266,7 +271,8 @@ class RulesTest : public UverbsTest {
     Struct table = S(VABI_S(ib_uverbs_ex_create_rwq_ind_table), tail)
                        .With(VABI_F(ib_uverbs_ex_create_rwq_ind_table, log_ind_tbl_size), log_size);
     if (tail >= 4) {
-      std::memcpy(table.bytes().data() + world().Size(VABI_S(ib_uverbs_ex_create_rwq_ind_table)), &wq, 4);
+      std::memcpy(table.bytes().data() + world().Size(VABI_S(ib_uverbs_ex_create_rwq_ind_table)),
+                  &wq, 4);
     }
     return table;
   }
@@ -304,7 +310,8 @@ class RulesTest : public UverbsTest {
     return fds_.back();
   }
   Struct Mcast(uint32_t qp, uint8_t first) {
-    Struct attach = S(VABI_S(ib_uverbs_attach_mcast)).With(VABI_F(ib_uverbs_attach_mcast, qp_handle), qp);
+    Struct attach =
+        S(VABI_S(ib_uverbs_attach_mcast)).With(VABI_F(ib_uverbs_attach_mcast, qp_handle), qp);
     const uint8_t gid[16] = {first};
     attach.SetBytes(VABI_F(ib_uverbs_attach_mcast, gid), gid, 16);
     return attach;
@@ -677,12 +684,13 @@ TEST_P(EachRule, IsMissedWhenItIsTakenAway) {
 INSTANTIATE_TEST_SUITE_P(All, EachRule, testing::Range(size_t{0}, Offences().size()),
                          [](const auto& info) {
                            std::string name = RuleRows()[Index(Offences()[info.param].rule)].name;
-                           for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+                           for (char& c : name)
+                             c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
                            return name;
                          });
 
-// No rule of this room without an offence, but for those that no test driver's method can offend, and the one
-// about capability devices without a driver: the world has no such devices.
+// No rule of this room without an offence, but for those that no test driver's method can offend,
+// and the one about capability devices without a driver: the world has no such devices.
 TEST(Rules, AllHaveAnOffence) {
   constexpr RuleId kOfPrivateMethods[] = {RuleId::ioctl_enum_unknown, RuleId::ioctl_enum_reserved,
                                           RuleId::ioctl_array_length, RuleId::ioctl_fd_access,
@@ -695,8 +703,8 @@ TEST(Rules, AllHaveAnOffence) {
   for (const RuleId rule : kOfThisRoom) {
     const bool has = std::any_of(Offences().begin(), Offences().end(),
                                  [&](const Offence& offence) { return offence.rule == rule; });
-    const bool excused = std::find(std::begin(kOfPrivateMethods), std::end(kOfPrivateMethods), rule) !=
-                         std::end(kOfPrivateMethods);
+    const bool excused = std::find(std::begin(kOfPrivateMethods), std::end(kOfPrivateMethods),
+                                   rule) != std::end(kOfPrivateMethods);
     EXPECT_TRUE(has || excused) << RuleRows()[Index(rule)].name;
   }
 }

@@ -9,7 +9,8 @@
 #include "shims/uverbs/device.h"
 #include "shims/uverbs/driver.h"
 
-// A driver for unit tests of the core: has every operation, grants what is asked for, and keeps a log.
+// A driver for unit tests of the core: has every operation, grants what is asked for, and keeps a
+// log.
 
 namespace vabi {
 
@@ -17,8 +18,8 @@ class TestDriver : public DriverBase {
  public:
   // What tests may change; one for all drivers of the process.
   struct Script {
-    std::set<Op> lacks;             // operations that it does not have
-    int fail_with = 0;              // errno (negative) of the next create operation
+    std::set<Op> lacks;  // operations that it does not have
+    int fail_with = 0;   // errno (negative) of the next create operation
     uint32_t comp_vectors = 2;
     uint8_t max_vl_num = 1;
     std::vector<fabric::RecvRequest> receives;  // that came by post_recv and post_srq_recv
@@ -68,7 +69,8 @@ class TestDriver : public DriverBase {
     mr.rkey = 0x200;
     return Note(call, "reg_mr");
   }
-  int ReregMr(Call& call, Mr& mr, uint32_t flags, uint64_t, uint64_t, uint64_t, uint32_t, Pd*) override {
+  int ReregMr(Call& call, Mr& mr, uint32_t flags, uint64_t, uint64_t, uint64_t, uint32_t,
+              Pd*) override {
     last_rereg_flags = flags;
     mr.rkey = 0x201;
     return Note(call, "rereg_mr");
@@ -131,7 +133,9 @@ class TestDriver : public DriverBase {
     wq.wqn = 5;
     return Note(call, "create_wq");
   }
-  int ModifyWq(Call& call, Wq&, uint32_t, uint32_t, uint32_t) override { return Note(call, "modify_wq"); }
+  int ModifyWq(Call& call, Wq&, uint32_t, uint32_t, uint32_t) override {
+    return Note(call, "modify_wq");
+  }
   void DestroyWq(Wq&) override { Gone("destroy_wq"); }
   int CreateRwqIndTable(Call& call, RwqIndTable& table) override {
     table.number = 9;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The process' descriptor table for unit tests, where no libc call is interposed.
+#include "shims/uverbs/test_fd_table.h"
+
 #include <unistd.h>
 
 #include <map>
 
 #include "shims/file.h"
-#include "shims/uverbs/test_fd_table.h"
 
 namespace vabi {
 namespace {

@@ -244,7 +244,8 @@ class UverbsTest : public testing::Test {
     return fd;
   }
   long DestroyPd(uint32_t pd) {
-    return Write(4, S(VABI_S(ib_uverbs_dealloc_pd)).With(VABI_F(ib_uverbs_dealloc_pd, pd_handle), pd));
+    return Write(4,
+                 S(VABI_S(ib_uverbs_dealloc_pd)).With(VABI_F(ib_uverbs_dealloc_pd, pd_handle), pd));
   }
 
   // The trace so far, and its last line.
@@ -264,7 +265,8 @@ class UverbsTest : public testing::Test {
   static const WorldImage& Pristine(const std::string& kernel) {
     static auto* worlds = new std::map<std::string, std::unique_ptr<TestWorld>>;
     std::unique_ptr<TestWorld>& world = (*worlds)[kernel];
-    if (!world) world = std::make_unique<TestWorld>(kernel, std::initializer_list<const char*>{"rxe"});
+    if (!world)
+      world = std::make_unique<TestWorld>(kernel, std::initializer_list<const char*>{"rxe"});
     return world->image();
   }
 

@@ -4,7 +4,9 @@
 namespace vabi {
 
 // DriverRows()' names have static storage, as Unmodelled wants.
-int UnmodelledDriver::AllocContext(Call& call, Context&) { return call.Unmodelled(DriverRows()[Index(id_)].name); }
+int UnmodelledDriver::AllocContext(Call& call, Context&) {
+  return call.Unmodelled(DriverRows()[Index(id_)].name);
+}
 int UnmodelledDriver::Map(Call& call, Context&, uint64_t, uint64_t, int, MapReply*) {
   return call.Unmodelled("driver: mmap");
 }

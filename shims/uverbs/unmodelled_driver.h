@@ -4,8 +4,9 @@
 
 #include "shims/uverbs/driver.h"
 
-// A kernel driver whose devices can be found and negotiated with, no more: opening one answers unmodelled, by the
-// driver's name. Discovery needs nothing of a driver: netlink and sysfs tell what stands in the world.
+// A kernel driver whose devices can be found and negotiated with, no more: opening one answers
+// unmodelled, by the driver's name. Discovery needs nothing of a driver: netlink and sysfs tell
+// what stands in the world.
 
 namespace vabi {
 

@@ -119,7 +119,8 @@ std::unique_ptr<Object> UverbsFile::Remove(Object& object) {
   return taken;
 }
 
-// uverbs_main.c:uverbs_destroy_ufile_hw: rounds from the newest object to the oldest, while any can go.
+// uverbs_main.c:uverbs_destroy_ufile_hw: rounds from the newest object to the oldest, while any can
+// go.
 void UverbsFile::Release() {
   std::lock_guard lock(mutex_);
   if (released_) return;
@@ -138,7 +139,8 @@ void UverbsFile::Release() {
   }
   while (newest_ != nullptr) Remove(*newest_);
   for (const auto& weak : event_files_) {
-    // A completion channel reads EIO from now on; the async event file only loses its events' source.
+    // A completion channel reads EIO from now on; the async event file only loses its events'
+    // source.
     if (auto channel = CompletionChannel::From(weak.lock())) channel->CloseQueue(true);
   }
   if (context_) device_.driver().DeallocContext(*context_);
@@ -146,8 +148,8 @@ void UverbsFile::Release() {
   async_events.reset();
 }
 
-// Programs may have unmapped a range and mapped something else there: only a shared mapping of just these bounds is
-// taken for the device's.
+// Programs may have unmapped a range and mapped something else there: only a shared mapping of just
+// these bounds is taken for the device's.
 bool UverbsFile::StillMapped(const Mapping& mapping) {
   char wanted[64];
   std::snprintf(wanted, sizeof(wanted), "%lx-%lx ", static_cast<unsigned long>(mapping.address),
@@ -192,7 +194,8 @@ void UverbsFile::Disassociate() {
   for (const auto& weak : event_files_) {
     const std::shared_ptr<EventFile> events = weak.lock();
     if (const auto channel = CompletionChannel::From(events)) channel->CloseQueue(true);
-    if (const auto async = AsyncEventFile::From(events)) async->Report(0, kDeviceFatal, nullptr, nullptr);
+    if (const auto async = AsyncEventFile::From(events))
+      async->Report(0, kDeviceFatal, nullptr, nullptr);
   }
   device_.driver().DeallocContext(*context_);
   context_.reset();
@@ -230,12 +233,14 @@ long UverbsFile::Mmap(void* address, size_t length, int protection, int flags, i
   }
   if (error != 0) return finish(error);
   const int kept = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_SHARED | MAP_PRIVATE);
-  void* mapped = reply.anonymous || reply.memfd < 0
-                     ? sys::Mmap(address, length, protection, kept | MAP_ANONYMOUS, -1, 0)
-                     : sys::Mmap(address, length, protection, kept, reply.memfd, reply.memfd_offset);
+  void* mapped =
+      reply.anonymous || reply.memfd < 0
+          ? sys::Mmap(address, length, protection, kept | MAP_ANONYMOUS, -1, 0)
+          : sys::Mmap(address, length, protection, kept, reply.memfd, reply.memfd_offset);
   const long result = reinterpret_cast<long>(mapped);
   if (result >= 0 || result < -4095) {
-    mappings_.push_back({static_cast<uint64_t>(result), (length + 4095) & ~size_t{4095}, protection});
+    mappings_.push_back(
+        {static_cast<uint64_t>(result), (length + 4095) & ~size_t{4095}, protection});
   }
   return finish(result);
 }

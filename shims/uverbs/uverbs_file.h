@@ -13,7 +13,8 @@
 #include "shims/uverbs/events.h"
 #include "shims/uverbs/objects.h"
 
-// An open /dev/infiniband/uverbsN: struct ib_uverbs_file. All commands of one file run under its mutex.
+// An open /dev/infiniband/uverbsN: struct ib_uverbs_file. All commands of one file run under its
+// mutex.
 
 namespace vabi {
 
@@ -30,8 +31,9 @@ class UverbsFile : public File, public std::enable_shared_from_this<UverbsFile> 
   void Release() override;  // uverbs_destroy_ufile_hw: everything goes, in the kernel's order
   const char* Name() const override;
 
-  // The device is gone, the file is not: all that it made loses its hardware, what is mapped becomes zero pages,
-  // readers get IB_EVENT_DEVICE_FATAL (rdma_core.c:uverbs_destroy_ufile_hw, RDMA_REMOVE_DRIVER_REMOVE).
+  // The device is gone, the file is not: all that it made loses its hardware, what is mapped
+  // becomes zero pages, readers get IB_EVENT_DEVICE_FATAL (rdma_core.c:uverbs_destroy_ufile_hw,
+  // RDMA_REMOVE_DRIVER_REMOVE).
   void Disassociate();
 
   Device& device() const { return device_; }
@@ -44,8 +46,8 @@ class UverbsFile : public File, public std::enable_shared_from_this<UverbsFile> 
   // O_RDONLY, O_WRONLY or O_RDWR as opened.
   void set_access_mode(int mode) { access_mode_ = mode; }
 
-  // Handles: the lowest free number from 0, as xa_alloc and idr_alloc give them. Reserve, then Commit or
-  // Abandon. Numbers are one space for all types, or one for each (knob uverbs.handles).
+  // Handles: the lowest free number from 0, as xa_alloc and idr_alloc give them. Reserve, then
+  // Commit or Abandon. Numbers are one space for all types, or one for each (knob uverbs.handles).
   uint32_t ReserveHandle(ObjectType type);
   void Abandon(ObjectType type, uint32_t handle);
   void Commit(std::unique_ptr<Object> object);  // object->handle was reserved

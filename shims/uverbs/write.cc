@@ -69,8 +69,9 @@ int InvokeLegacy(WriteCall& w) {
   const bool has_arrays =
       entry.handler == PostSend || entry.handler == PostRecv || entry.handler == PostSrqRecv;
   if (entry.has_udata || (old && !has_arrays)) {
-    const size_t header_bytes =
-        (w.call.world.Knob(KnobId::write_udata_header) >> w.number & 1) != 0 ? sizeof(CommandHeader) : 0;
+    const size_t header_bytes = (w.call.world.Knob(KnobId::write_udata_header) >> w.number & 1) != 0
+                                    ? sizeof(CommandHeader)
+                                    : 0;
     const size_t there = core_in + header_bytes;
     w.call.in = there > entry.request_size
                     ? UdataIn(body + entry.request_size, there - entry.request_size)

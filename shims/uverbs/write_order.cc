@@ -10,14 +10,17 @@ namespace {
 using S = WriteStep;
 
 // uverbs_main.c:ib_uverbs_write in each release.
-constexpr S k44[] = {S::kFlags, S::kMiddleBits, S::kKnown, S::kContext, S::kMask, S::kExHeader, S::kWords,
-                     S::kResponse};
-constexpr S k49[] = {S::kMiddleBits, S::kMask,     S::kContextByNumber, S::kFlags, S::kKnown,
-                     S::kContextExtended, S::kExHeader, S::kWords, S::kResponse};
-constexpr S k414[] = {S::kMiddleBits, S::kRange,    S::kMask, S::kContextByNumber, S::kFlags, S::kKnown,
-                      S::kContextExtended, S::kExHeader, S::kWords, S::kResponse};
-constexpr S k417[] = {S::kBits, S::kKnown, S::kContext, S::kExHeader, S::kWords, S::kMask, S::kResponse};
-constexpr S k418[] = {S::kBits, S::kKnown, S::kExHeader, S::kWords, S::kContext, S::kMask, S::kResponse};
+constexpr S k44[] = {S::kFlags, S::kMiddleBits, S::kKnown, S::kContext,
+                     S::kMask,  S::kExHeader,   S::kWords, S::kResponse};
+constexpr S k49[] = {S::kMiddleBits,      S::kMask,     S::kContextByNumber, S::kFlags,   S::kKnown,
+                     S::kContextExtended, S::kExHeader, S::kWords,           S::kResponse};
+constexpr S k414[] = {
+    S::kMiddleBits, S::kRange,           S::kMask,     S::kContextByNumber, S::kFlags,
+    S::kKnown,      S::kContextExtended, S::kExHeader, S::kWords,           S::kResponse};
+constexpr S k417[] = {S::kBits,  S::kKnown, S::kContext, S::kExHeader,
+                      S::kWords, S::kMask,  S::kResponse};
+constexpr S k418[] = {S::kBits,    S::kKnown, S::kExHeader, S::kWords,
+                      S::kContext, S::kMask,  S::kResponse};
 constexpr S k419[] = {S::kBits, S::kKnown, S::kExHeader, S::kWords, S::kMask, S::kResponse};
 constexpr S k50[] = {S::kBits, S::kTable};
 
@@ -37,8 +40,8 @@ int ReadExHeader(WriteCall& w) {
   return 0;
 }
 
-// rdma_core.h:uapi_get_method. A command that is not served has no sizes and is not extended, in whichever
-// form it was sent.
+// rdma_core.h:uapi_get_method. A command that is not served has no sizes and is not extended, in
+// whichever form it was sent.
 int LookInTable(WriteCall& w) {
   w.entry = TableOf(w).Find(w.number, w.extended);
   if (w.entry == nullptr) return w.call.Refuse(RuleId::write_command_range);
@@ -94,7 +97,8 @@ int Take(WriteStep step, WriteCall& w) {
     case S::kKnown:
       w.entry = TableOf(w).FindKnown(w.number, w.extended);
       if (w.entry == nullptr || !w.entry->known) {
-        return call.Refuse(w.extended ? RuleId::write_ex_command_unknown : RuleId::write_command_unknown);
+        return call.Refuse(w.extended ? RuleId::write_ex_command_unknown
+                                      : RuleId::write_command_unknown);
       }
       return 0;
     case S::kContext:
@@ -103,14 +107,17 @@ int Take(WriteStep step, WriteCall& w) {
       }
       return 0;
     case S::kContextByNumber:
-      if (call.file.context() == nullptr && !IsGetContext(w)) return call.Refuse(RuleId::write_no_context);
+      if (call.file.context() == nullptr && !IsGetContext(w))
+        return call.Refuse(RuleId::write_no_context);
       return 0;
     case S::kContextExtended:
-      if (call.file.context() == nullptr && w.extended) return call.Refuse(RuleId::write_no_context);
+      if (call.file.context() == nullptr && w.extended)
+        return call.Refuse(RuleId::write_no_context);
       return 0;
     case S::kMask:
       if (w.number > 63) return call.Unmodelled("a command number beyond the driver's mask");
-      if (Masked(w)) return call.Refuse(w.extended ? RuleId::write_ex_masked : RuleId::write_masked);
+      if (Masked(w))
+        return call.Refuse(w.extended ? RuleId::write_ex_masked : RuleId::write_masked);
       return 0;
       return 0;
     case S::kExHeader:

@@ -8,8 +8,8 @@
 #include "shims/uverbs/call.h"
 #include "shims/uverbs/command_table.h"
 
-// In which order ib_uverbs_write looks at a command. It changed six times; each order is a row of steps, and
-// the knob write.order picks one.
+// In which order ib_uverbs_write looks at a command. It changed six times; each order is a row of
+// steps, and the knob write.order picks one.
 
 namespace vabi {
 
@@ -45,19 +45,19 @@ struct WriteCall {
 };
 
 enum class WriteStep : uint8_t {
-  kTable,             // 5.0: the device's own table, then lengths by its sizes
-  kFlags,             // flags other than "extended"
-  kMiddleBits,        // bits 8 to 23
-  kBits,              // all bits that mean nothing
-  kRange,             // beyond the core's table
-  kKnown,             // beyond the core's table, or a hole in it
-  kContext,           // no context yet, and not GET_CONTEXT
-  kContextByNumber,   // the same by number alone, in whichever form
-  kContextExtended,   // no context yet, extended
-  kMask,              // the driver's uverbs_cmd_mask or uverbs_ex_cmd_mask
-  kExHeader,          // the extended header is there
-  kWords,             // verify_hdr without sizes
-  kResponse,          // the reply is large enough (in handlers)
+  kTable,            // 5.0: the device's own table, then lengths by its sizes
+  kFlags,            // flags other than "extended"
+  kMiddleBits,       // bits 8 to 23
+  kBits,             // all bits that mean nothing
+  kRange,            // beyond the core's table
+  kKnown,            // beyond the core's table, or a hole in it
+  kContext,          // no context yet, and not GET_CONTEXT
+  kContextByNumber,  // the same by number alone, in whichever form
+  kContextExtended,  // no context yet, extended
+  kMask,             // the driver's uverbs_cmd_mask or uverbs_ex_cmd_mask
+  kExHeader,         // the extended header is there
+  kWords,            // verify_hdr without sizes
+  kResponse,         // the reply is large enough (in handlers)
 };
 
 std::span<const WriteStep> WriteOrder(const World& world);

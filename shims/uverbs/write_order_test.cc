@@ -72,19 +72,18 @@ TEST_P(WriteOrderTest, CommandsThatTheDriverHasNot) {
 
 INSTANTIATE_TEST_SUITE_P(
     Kernels, WriteOrderTest,
-    testing::Values(
-        Answers{"linux-4.4", -EINVAL, -ENOSYS, -ENOSYS, -ENOSYS, -ENOSYS, -ENOSYS, -EINVAL,
-                "write.no_context"},
-        Answers{"linux-4.10", -EOPNOTSUPP, -EOPNOTSUPP, -ENOSYS, -ENOSYS, -EOPNOTSUPP, -EOPNOTSUPP,
-                -EOPNOTSUPP, "write.masked"},
-        Answers{"linux-4.16", -EINVAL, -EINVAL, -ENOSYS, -ENOSYS, -EOPNOTSUPP, -EOPNOTSUPP,
-                -EOPNOTSUPP, "write.masked"},
-        Answers{"linux-4.17", -EOPNOTSUPP, -EOPNOTSUPP, -EOPNOTSUPP, -EINVAL, -EOPNOTSUPP, -EINVAL,
-                -EINVAL, "write.no_context"},
-        Answers{"linux-4.18", -EOPNOTSUPP, -EOPNOTSUPP, -EOPNOTSUPP, -EINVAL, -EOPNOTSUPP, -EINVAL,
-                -EINVAL, "write.no_context"},
-        Answers{"linux-4.20", -EOPNOTSUPP, -EOPNOTSUPP, -EOPNOTSUPP, -EINVAL, -EOPNOTSUPP, -EINVAL,
-                -EOPNOTSUPP, "write.masked"}),
+    testing::Values(Answers{"linux-4.4", -EINVAL, -ENOSYS, -ENOSYS, -ENOSYS, -ENOSYS, -ENOSYS,
+                            -EINVAL, "write.no_context"},
+                    Answers{"linux-4.10", -EOPNOTSUPP, -EOPNOTSUPP, -ENOSYS, -ENOSYS, -EOPNOTSUPP,
+                            -EOPNOTSUPP, -EOPNOTSUPP, "write.masked"},
+                    Answers{"linux-4.16", -EINVAL, -EINVAL, -ENOSYS, -ENOSYS, -EOPNOTSUPP,
+                            -EOPNOTSUPP, -EOPNOTSUPP, "write.masked"},
+                    Answers{"linux-4.17", -EOPNOTSUPP, -EOPNOTSUPP, -EOPNOTSUPP, -EINVAL,
+                            -EOPNOTSUPP, -EINVAL, -EINVAL, "write.no_context"},
+                    Answers{"linux-4.18", -EOPNOTSUPP, -EOPNOTSUPP, -EOPNOTSUPP, -EINVAL,
+                            -EOPNOTSUPP, -EINVAL, -EINVAL, "write.no_context"},
+                    Answers{"linux-4.20", -EOPNOTSUPP, -EOPNOTSUPP, -EOPNOTSUPP, -EINVAL,
+                            -EOPNOTSUPP, -EINVAL, -EOPNOTSUPP, "write.masked"}),
     [](const auto& info) {
       std::string name = info.param.kernel;
       for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
@@ -118,13 +117,14 @@ TEST_F(Write416Test, TailOfALegacyRequestIsIgnored) {
   EXPECT_GT(Write(4, request), 0);
 }
 
-// ib_uverbs_ex_create_cq: EINVAL below its structure, ENOSPC for a reply without response_length; what is
-// behind the structure is not looked at, and what is behind the reply is not written.
+// ib_uverbs_ex_create_cq: EINVAL below its structure, ENOSPC for a reply without response_length;
+// what is behind the structure is not looked at, and what is behind the reply is not written.
 TEST_F(Write416Test, LengthsOfAnExtendedCommand) {
   OpenContextByWrite();
-  Struct request = S(VABI_S(ib_uverbs_ex_create_cq))
-                       .With(VABI_F(ib_uverbs_ex_create_cq, cqe), 4)
-                       .With(VABI_F(ib_uverbs_ex_create_cq, comp_channel), static_cast<uint32_t>(-1));
+  Struct request =
+      S(VABI_S(ib_uverbs_ex_create_cq))
+          .With(VABI_F(ib_uverbs_ex_create_cq, cqe), 4)
+          .With(VABI_F(ib_uverbs_ex_create_cq, comp_channel), static_cast<uint32_t>(-1));
   Bytes reply(24, 0xff);
   const Bytes shorter(request.bytes().begin(), request.bytes().end() - 8);
   EXPECT_EQ(-EINVAL, WriteEx(kCreateCqEx, shorter, &reply));

@@ -76,7 +76,7 @@ TEST_F(WriteTest, ExemptsDestroyCqOfSixteenBytes) {
     uint32_t command = 20;
     uint16_t in_words = 4, out_words = 2;
     uint64_t response;
-    uint32_t handle;   // behind the 16 bytes, as those releases leave it
+    uint32_t handle;  // behind the 16 bytes, as those releases leave it
     uint32_t reserved = 0;
   } call;
   call.response = reinterpret_cast<uint64_t>(reply.data());
@@ -99,11 +99,13 @@ TEST_F(WriteTest, OtherCommandsOfThatLengthAreTooShort) {
 TEST_F(WriteTest, ExtendedBodiesAreZeroExtended) {
   OpenContext();
   // Only user_handle, cqe, comp_vector and comp_channel (20 of 32 bytes; rounded up to 24).
-  Struct request = S(VABI_S(ib_uverbs_ex_create_cq))
-                       .With(VABI_F(ib_uverbs_ex_create_cq, cqe), 4)
-                       .With(VABI_F(ib_uverbs_ex_create_cq, comp_channel), static_cast<uint32_t>(-1));
+  Struct request =
+      S(VABI_S(ib_uverbs_ex_create_cq))
+          .With(VABI_F(ib_uverbs_ex_create_cq, cqe), 4)
+          .With(VABI_F(ib_uverbs_ex_create_cq, comp_channel), static_cast<uint32_t>(-1));
   Bytes reply(16);
-  EXPECT_EQ(24 + 24, WriteEx(18, Bytes(request.bytes().begin(), request.bytes().begin() + 20), &reply));
+  EXPECT_EQ(24 + 24,
+            WriteEx(18, Bytes(request.bytes().begin(), request.bytes().begin() + 20), &reply));
   EXPECT_EQ("write_ex", Last()["via"]);
   const Body answer(world(), reply.data(), reply.size());
   EXPECT_EQ(7u, answer.Sub(VABI_F(ib_uverbs_ex_create_cq_resp, base))
@@ -114,9 +116,10 @@ TEST_F(WriteTest, ExtendedBodiesAreZeroExtended) {
 TEST_F(WriteTest, ExtendedRepliesAreCutAndSaySo) {
   OpenContext();
   Bytes reply(8);
-  Struct request = S(VABI_S(ib_uverbs_ex_create_cq))
-                       .With(VABI_F(ib_uverbs_ex_create_cq, cqe), 4)
-                       .With(VABI_F(ib_uverbs_ex_create_cq, comp_channel), static_cast<uint32_t>(-1));
+  Struct request =
+      S(VABI_S(ib_uverbs_ex_create_cq))
+          .With(VABI_F(ib_uverbs_ex_create_cq, cqe), 4)
+          .With(VABI_F(ib_uverbs_ex_create_cq, comp_channel), static_cast<uint32_t>(-1));
   EXPECT_GT(WriteEx(18, request.bytes(), &reply), 0);
   EXPECT_EQ(7u, U32(reply, VABI_F(ib_uverbs_create_cq_resp, cqe)));
 }
@@ -128,11 +131,12 @@ TEST_F(WriteTest, LongerReplyBuffersAreZeroed) {
   const size_t size = world().Size(VABI_S(ib_uverbs_ex_query_device_resp));
   ASSERT_LT(size, reply.size());
   EXPECT_EQ(Bytes(496 - size, 0), Bytes(reply.begin() + size, reply.begin() + 496));
-  EXPECT_EQ(Bytes(4, 0xff), Bytes(reply.begin() + 496, reply.end())) << "62 words of 8 bytes were offered";
+  EXPECT_EQ(Bytes(4, 0xff), Bytes(reply.begin() + 496, reply.end()))
+      << "62 words of 8 bytes were offered";
 }
 
-// An extended command that is not served falls into the legacy length rule (uverbs_uapi.c: notsupp_method
-// is not extended).
+// An extended command that is not served falls into the legacy length rule (uverbs_uapi.c:
+// notsupp_method is not extended).
 TEST_F(WriteTest, UnservedExtendedCommandMeetsTheLegacyLengthRule) {
   script().lacks = {Op::create_wq};
   Reinstall();
@@ -152,7 +156,8 @@ TEST_F(WriteTest, UnservedExtendedCommandMeetsTheLegacyLengthRule) {
 TEST_F(WriteTest, TableEndsWithTheLastServedCommand) {
   script().lacks = {Op::alloc_xrcd, Op::create_srq};
   Reinstall();
-  // OPEN_QP (40), CREATE_XSRQ (39), CLOSE_XRCD and OPEN_XRCD (38, 37) are gone: POST_SRQ_RECV is the last.
+  // OPEN_QP (40), CREATE_XSRQ (39), CLOSE_XRCD and OPEN_XRCD (38, 37) are gone: POST_SRQ_RECV is
+  // the last.
   EXPECT_EQ(-EOPNOTSUPP, Write(37, S(VABI_S(ib_uverbs_open_xrcd))));
   EXPECT_EQ("write.command.range", LastRule());
   EXPECT_EQ(-EOPNOTSUPP, Write(32, S(VABI_S(ib_uverbs_create_srq))));

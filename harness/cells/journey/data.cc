@@ -41,7 +41,8 @@ struct Send {
 };
 
 int Post(Side* from, Side* to, const Send& send) {
-  ibv_sge sge = {Address(from->bytes + send.offset), send.length, send.lkey ? send.lkey : from->mr->lkey};
+  ibv_sge sge = {Address(from->bytes + send.offset), send.length,
+                 send.lkey ? send.lkey : from->mr->lkey};
   ibv_send_wr wr = {};
   wr.wr_id = send.id;
   wr.sg_list = &sge;
@@ -68,7 +69,7 @@ struct Expected {
   uint64_t id;
   ibv_wc_opcode opcode;
   const Side* side;
-  uint32_t length = 0;       // receives and READ
+  uint32_t length = 0;  // receives and READ
   bool has_length = false;
   bool has_immediate = false;
   uint32_t immediate = 0;
@@ -78,8 +79,8 @@ const char* Mismatch(const ibv_wc& wc, const Expected& expected) {
   static char text[160];
   text[0] = '\0';
   if (wc.status != IBV_WC_SUCCESS) {
-    snprintf(text, sizeof text, "status %s (%d), vendor 0x%x", ibv_wc_status_str(wc.status), wc.status,
-             wc.vendor_err);
+    snprintf(text, sizeof text, "status %s (%d), vendor 0x%x", ibv_wc_status_str(wc.status),
+             wc.status, wc.vendor_err);
   } else if (wc.opcode != expected.opcode) {
     snprintf(text, sizeof text, "opcode %d, expected %d", wc.opcode, expected.opcode);
   } else if (wc.qp_num != expected.side->qp->qp_num) {
@@ -90,13 +91,14 @@ const char* Mismatch(const ibv_wc& wc, const Expected& expected) {
              (wc.opcode & IBV_WC_RECV) != 0) {
     snprintf(text, sizeof text, "wc_flags 0x%x", wc.wc_flags);
   } else if (expected.has_immediate && ntohl(wc.imm_data) != expected.immediate) {
-    snprintf(text, sizeof text, "imm_data 0x%x, expected 0x%x", ntohl(wc.imm_data), expected.immediate);
+    snprintf(text, sizeof text, "imm_data 0x%x, expected 0x%x", ntohl(wc.imm_data),
+             expected.immediate);
   }
   return text;
 }
 
-// Collects as many completions as expected, in whatever order across the two queue pairs, and holds each
-// against the one with its id.
+// Collects as many completions as expected, in whatever order across the two queue pairs, and holds
+// each against the one with its id.
 bool Completed(const char* step, ibv_cq* cq, const Expected* expected, int count) {
   ibv_wc completions[4] = {};
   const int got = Collect(cq, count, completions);
@@ -139,15 +141,15 @@ bool Message(const char* step, Pair* pair, Send send, uint32_t seed) {
   send.immediate = immediate ? 0xa0b0c000 + seed : 0;
   result = Post(from, to, send);
   if (result != 0) return Must(step, false, result, "post_send");
-  const Expected expected[] = {
-      {kSendId | seed, writes ? IBV_WC_RDMA_WRITE : IBV_WC_SEND, from},
-      {kRecvId | seed, writes ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV, to, send.length, true,
-       immediate, send.immediate}};
+  const Expected expected[] = {{kSendId | seed, writes ? IBV_WC_RDMA_WRITE : IBV_WC_SEND, from},
+                               {kRecvId | seed, writes ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
+                                to, send.length, true, immediate, send.immediate}};
   if (!Completed(step, pair->cq, expected, 2)) return false;
   const uint32_t at = writes ? send.remote_offset : 4096;
   if (!BytesRight(step, to->bytes + at, send.length, seed)) return false;
   // Nothing behind the message was touched.
-  return to->bytes[at + send.length] == 0xee || Must(step, false, 0, "bytes behind the message changed");
+  return to->bytes[at + send.length] == 0xee ||
+         Must(step, false, 0, "bytes behind the message changed");
 }
 
 bool OneSided(const char* step, Pair* pair, ibv_wr_opcode opcode, uint32_t length, uint32_t seed) {
@@ -236,7 +238,8 @@ bool Channel(const char* step, Pair* pair) {
   if (poll(&waiting, 1, 2000) != 1) return Must(step, false, ETIMEDOUT, "no event in time");
   ibv_cq* cq = nullptr;
   void* user = nullptr;
-  if (ibv_get_cq_event(pair->channel, &cq, &user) != 0) return Must(step, false, errno, "get_cq_event");
+  if (ibv_get_cq_event(pair->channel, &cq, &user) != 0)
+    return Must(step, false, errno, "get_cq_event");
   if (cq != pair->cq) return Must(step, false, 0, "event of another CQ");
   ibv_ack_cq_events(cq, 1);
   const Expected expected = {kSendId, IBV_WC_RDMA_WRITE, &pair->left};
@@ -249,8 +252,8 @@ struct Failure {
   Send send;
   bool with_receive;
   uint32_t receive_length;
-  // What NICs say of the fault: IBTA's word first, then what rxe says instead in some releases. The conformance
-  // suites hold each driver to its own.
+  // What NICs say of the fault: IBTA's word first, then what rxe says instead in some releases. The
+  // conformance suites hold each driver to its own.
   std::initializer_list<ibv_wc_status> statuses;
 };
 
@@ -268,8 +271,8 @@ bool Fails(Pair* pair, const Failure& failure) {
   }
   const int result = Post(&pair->left, &pair->right, failure.send);
   if (result != 0) return Must(failure.step, false, result, "post_send");
-  // The receiver's own error completion may come first. Not told apart by wr_id: rxe leaves it 0 in completions
-  // with an error in some releases (rxe_comp.c: make_send_cqe).
+  // The receiver's own error completion may come first. Not told apart by wr_id: rxe leaves it 0 in
+  // completions with an error in some releases (rxe_comp.c: make_send_cqe).
   ibv_wc completions[2] = {};
   const ibv_wc* sent = nullptr;
   int got = 0;
@@ -288,7 +291,8 @@ bool Fails(Pair* pair, const Failure& failure) {
   ibv_qp_init_attr init = {};
   const int queried = ibv_query_qp(pair->left.qp, &attr, IBV_QP_STATE, &init);
   if (queried != 0) return Must(failure.step, false, queried, "query_qp");
-  if (attr.qp_state != IBV_QPS_ERR) return Must(failure.step, false, 0, "queue pair is not in error");
+  if (attr.qp_state != IBV_QPS_ERR)
+    return Must(failure.step, false, 0, "queue pair is not in error");
   return Must(failure.step, true);
 }
 
@@ -313,7 +317,8 @@ void MoveData(Pair* pair, bool has_atomics) {
   if (OneSided("data:read", pair, IBV_WR_RDMA_READ, 5000, 7)) Must("data:read", true);
   if (has_atomics) {
     if (Atomic("data:fetch_add", pair, IBV_WR_ATOMIC_FETCH_AND_ADD)) Must("data:fetch_add", true);
-    if (Atomic("data:compare_swap", pair, IBV_WR_ATOMIC_CMP_AND_SWP)) Must("data:compare_swap", true);
+    if (Atomic("data:compare_swap", pair, IBV_WR_ATOMIC_CMP_AND_SWP))
+      Must("data:compare_swap", true);
   }
   if (Wrap("data:wrap", pair)) Must("data:wrap", true);
   if (Channel("data:channel", pair)) Must("data:channel", true);
@@ -335,7 +340,11 @@ void FailOnPurpose(Pair* pair) {
   const Failure failures[] = {
       // rxe up to 5.12 sends no NAK for a request that takes no receive (rxe_resp.c: do_complete).
       {"error:wrong_rkey", wrong_rkey, false, 0, {IBV_WC_REM_ACCESS_ERR, IBV_WC_RETRY_EXC_ERR}},
-      {"error:wrong_lkey", wrong_lkey, false, 0, {IBV_WC_LOC_PROT_ERR, IBV_WC_LOC_QP_OP_ERR, IBV_WC_WR_FLUSH_ERR}},
+      {"error:wrong_lkey",
+       wrong_lkey,
+       false,
+       0,
+       {IBV_WC_LOC_PROT_ERR, IBV_WC_LOC_QP_OP_ERR, IBV_WC_WR_FLUSH_ERR}},
       {"error:beyond_region", beyond, false, 0, {IBV_WC_REM_ACCESS_ERR, IBV_WC_RETRY_EXC_ERR}},
       {"error:no_receive", unready, false, 0, {IBV_WC_RNR_RETRY_EXC_ERR}},
       {"error:message_too_long", too_long, true, 128, {IBV_WC_REM_INV_REQ_ERR, IBV_WC_REM_OP_ERR}},

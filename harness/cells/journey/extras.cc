@@ -9,7 +9,8 @@
 namespace journey {
 namespace {
 
-// On a PD of its own: a library that loses a handle of the kernel's on the way keeps that PD busy, and no other.
+// On a PD of its own: a library that loses a handle of the kernel's on the way keeps that PD busy,
+// and no other.
 void TryAh(Pair* pair) {
   ibv_pd* pd = ibv_alloc_pd(pair->context);
   if (!Must("alloc_pd:ah", pd != nullptr, errno)) return;
@@ -23,7 +24,8 @@ void TryAh(Pair* pair) {
   }
   pair->has_ah = ah != nullptr;
   const int result = ibv_dealloc_pd(pd);
-  May("dealloc_pd:ah", result == 0, result, ah == nullptr ? "after a handle that could not be had" : "");
+  May("dealloc_pd:ah", result == 0, result,
+      ah == nullptr ? "after a handle that could not be had" : "");
 }
 
 void TryCqEx(Pair* pair) {

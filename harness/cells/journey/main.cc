@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// What every application does, once: find a device, open it, make the objects, move data, take all down. Built
-// against each userland's own headers and run inside a cell; the cell's outcome is read from its report and
-// from the trace. Usage: journey [DEVICE]. Exit 0: all went well, 1: a step failed, 3: no device.
+// What every application does, once: find a device, open it, make the objects, move data, take all
+// down. Built against each userland's own headers and run inside a cell; the cell's outcome is read
+// from its report and from the trace. Usage: journey [DEVICE]. Exit 0: all went well, 1: a step
+// failed, 3: no device.
 
 #include <infiniband/verbs.h>
 

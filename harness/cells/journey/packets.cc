@@ -114,7 +114,8 @@ void Spread(Pair* pair, ibv_rwq_ind_table* table) {
   init.qp_type = IBV_QPT_RAW_PACKET;
   init.pd = pair->pd;
   init.rwq_ind_tbl = table;
-  init.rx_hash_conf = {IBV_RX_HASH_FUNC_TOEPLITZ, kHashKey, key, IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4};
+  init.rx_hash_conf = {IBV_RX_HASH_FUNC_TOEPLITZ, kHashKey, key,
+                       IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4};
   init.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH;
   ibv_qp* qp = ibv_create_qp_ex(pair->context, &init);
   if (!May("rss", qp != nullptr, errno)) return;
@@ -152,8 +153,8 @@ void TryCounters(Pair* pair) {
   Must("destroy_counters", result == 0, result);
 }
 
-// Drivers that know nothing of raw packets do not always refuse them: rxe up to 5.13 makes such a queue pair
-// (sw/rxe/rxe_qp.c: rxe_qp_chk_init).
+// Drivers that know nothing of raw packets do not always refuse them: rxe up to 5.13 makes such a
+// queue pair (sw/rxe/rxe_qp.c: rxe_qp_chk_init).
 bool HasReceiveQueues(ibv_context* context) {
   ibv_device_attr_ex attr = {};
   return ibv_query_device_ex(context, nullptr, &attr) == 0 && attr.max_wq_type_rq != 0;

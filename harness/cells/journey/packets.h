@@ -6,8 +6,8 @@
 
 namespace journey {
 
-// What user space network stacks need on Ethernet: raw packets, work queues with an indirection table and a hash in
-// front of them, counters. Each may be lacking.
+// What user space network stacks need on Ethernet: raw packets, work queues with an indirection
+// table and a hash in front of them, counters. Each may be lacking.
 void TryPackets(Pair* pair);
 
 }  // namespace journey

@@ -79,7 +79,8 @@ bool Connect(Pair* pair, ibv_qp* qp, uint32_t peer) {
   ibv_qp_attr init = {};
   init.qp_state = IBV_QPS_INIT;
   init.port_num = 1;
-  init.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+  init.qp_access_flags =
+      IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
   int result = ibv_modify_qp(qp, &init,
                              IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
   if (!Must("modify_qp:INIT", result == 0, result)) return false;

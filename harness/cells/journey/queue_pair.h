@@ -6,12 +6,12 @@
 
 #include <cstdint>
 
-// Two RC queue pairs of one device that talk to each other, with the memory and the completion queue they
-// use, and moves between them whose every byte is checked.
+// Two RC queue pairs of one device that talk to each other, with the memory and the completion
+// queue they use, and moves between them whose every byte is checked.
 
 namespace journey {
 
-inline constexpr uint32_t kDepth = 16;         // of each queue, so that a few dozen messages wrap it
+inline constexpr uint32_t kDepth = 16;  // of each queue, so that a few dozen messages wrap it
 inline constexpr uint32_t kRegion = 64 * 1024;  // bytes on each side
 
 struct Side {
@@ -33,11 +33,12 @@ struct Pair {
   bool has_ah = false;  // an address handle of this port can be had
 };
 
-// Asks one side to INIT (RC and XRC), RTR and RTS towards a peer of the same port; each move is a step.
+// Asks one side to INIT (RC and XRC), RTR and RTS towards a peer of the same port; each move is a
+// step.
 bool Connect(Pair* pair, ibv_qp* qp, uint32_t peer);
 
-// Creates everything and brings both sides to RTS; every verb is a step. False when one that is needed
-// failed: what there is must still be destroyed.
+// Creates everything and brings both sides to RTS; every verb is a step. False when one that is
+// needed failed: what there is must still be destroyed.
 bool SetUp(ibv_context* context, Pair* pair);
 // The pair of a fresh connection on the same memory, for what puts queue pairs into error.
 bool Reconnect(Pair* pair);

@@ -22,11 +22,13 @@ ibv_sge Part(const Side& side, uint32_t offset, uint32_t length) {
   return {reinterpret_cast<uint64_t>(side.bytes + offset), length, side.mr->lkey};
 }
 
-// One completion each of a send and a receive, in any order, both good; the receive's is left in *received.
+// One completion each of a send and a receive, in any order, both good; the receive's is left in
+// *received.
 bool BothCompleted(const char* step, ibv_cq* sends, ibv_cq* receives, ibv_wc* received) {
   ibv_wc completions[2] = {};
-  const int got = sends == receives ? Collect(sends, 2, completions)
-                                    : Collect(sends, 1, completions) + Collect(receives, 1, completions + 1);
+  const int got = sends == receives
+                      ? Collect(sends, 2, completions)
+                      : Collect(sends, 1, completions) + Collect(receives, 1, completions + 1);
   if (got != 2) return Must(step, false, ETIMEDOUT, "not both completions in time");
   bool sent = false;
   bool came = false;
@@ -100,7 +102,8 @@ bool ReadyForDatagrams(ibv_qp* qp) {
   attr.qp_state = IBV_QPS_INIT;
   attr.port_num = 1;
   attr.qkey = kQkey;
-  int result = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+  int result =
+      ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
   if (!Must("modify_qp:UD:INIT", result == 0, result)) return false;
   attr.qp_state = IBV_QPS_RTR;
   result = ibv_modify_qp(qp, &attr, IBV_QP_STATE);
@@ -125,7 +128,8 @@ void SendDatagram(Pair* pair, ibv_qp* from, ibv_qp* to, ibv_ah* ah) {
   ibv_send_wr send = {};
   send.wr.ud = {ah, to->qp_num, kQkey};
   ibv_wc received = {};
-  if (!PostSend(step, pair, from, send) || !BothCompleted(step, pair->cq, pair->cq, &received)) return;
+  if (!PostSend(step, pair, from, send) || !BothCompleted(step, pair->cq, pair->cq, &received))
+    return;
   const bool grh = (received.wc_flags & IBV_WC_GRH) != 0;
   const bool roce = pair->port.link_layer == IBV_LINK_LAYER_ETHERNET;
   if (received.byte_len != kGrh + kLength) {
@@ -133,7 +137,8 @@ void SendDatagram(Pair* pair, ibv_qp* from, ibv_qp* to, ibv_ah* ah) {
   } else if (received.src_qp != from->qp_num || received.qp_num != to->qp_num) {
     Must(step, false, 0, "src_qp or qp_num");
   } else if (grh != roce) {
-    Must(step, false, 0, "a GRH comes with every datagram on RoCE, and here with none on InfiniBand");
+    Must(step, false, 0,
+         "a GRH comes with every datagram on RoCE, and here with none on InfiniBand");
   } else if (BytesRight(step, pair->right.bytes + 256 + kGrh, 40)) {
     Must(step, true);
   }
@@ -145,7 +150,8 @@ void TryDatagrams(Pair* pair) {
   if (!May("ud", from != nullptr, errno)) return;
   init = Ask(pair, IBV_QPT_UD);
   ibv_qp* to = ibv_create_qp(pair->pd, &init);
-  if (Must("create_qp:UD", to != nullptr, errno) && ReadyForDatagrams(from) && ReadyForDatagrams(to)) {
+  if (Must("create_qp:UD", to != nullptr, errno) && ReadyForDatagrams(from) &&
+      ReadyForDatagrams(to)) {
     ibv_ah_attr attr = {};
     FillAddress(*pair, &attr);
     ibv_ah* ah = pair->has_ah ? ibv_create_ah(pair->pd, &attr) : nullptr;
@@ -173,11 +179,12 @@ void TrySharedReceives(Pair* pair) {
   init = Ask(pair, IBV_QPT_RC, srq);
   ibv_qp* to = ibv_create_qp(pair->pd, &init);
   ibv_wc received = {};
-  if (Must("create_qp:SRQ", from != nullptr && to != nullptr, errno) && Connect(pair, from, to->qp_num) &&
-      Connect(pair, to, from->qp_num)) {
+  if (Must("create_qp:SRQ", from != nullptr && to != nullptr, errno) &&
+      Connect(pair, from, to->qp_num) && Connect(pair, to, from->qp_num)) {
     Prepare(pair, 41);
     if (PostToShared(step, pair, srq) && PostSend(step, pair, from, {}) &&
-        BothCompleted(step, pair->cq, pair->cq, &received) && BytesRight(step, pair->right.bytes + 256, 41)) {
+        BothCompleted(step, pair->cq, pair->cq, &received) &&
+        BytesRight(step, pair->right.bytes + 256, 41)) {
       const bool good = received.qp_num == to->qp_num && received.byte_len == kLength;
       Must(step, good, 0, good ? nullptr : "qp_num, byte_len");
     }
@@ -188,7 +195,8 @@ void TrySharedReceives(Pair* pair) {
   Must("destroy_srq", result == 0, result);
 }
 
-// The target of XRC has no receive queue: the message names the SRQ, and completes where that one does.
+// The target of XRC has no receive queue: the message names the SRQ, and completes where that one
+// does.
 void MoveByXrc(Pair* pair, ibv_xrcd* xrcd, ibv_srq* srq, ibv_cq* receives) {
   const char* step = "data:xrc";
   ibv_qp_init_attr_ex init = {};
@@ -206,13 +214,14 @@ void MoveByXrc(Pair* pair, ibv_xrcd* xrcd, ibv_srq* srq, ibv_cq* receives) {
   uint32_t number = 0;
   ibv_send_wr send = {};
   ibv_wc received = {};
-  if (Must("create_qp:XRC", from != nullptr && to != nullptr, errno) && Connect(pair, from, to->qp_num) &&
-      Connect(pair, to, from->qp_num) &&
+  if (Must("create_qp:XRC", from != nullptr && to != nullptr, errno) &&
+      Connect(pair, from, to->qp_num) && Connect(pair, to, from->qp_num) &&
       Must("get_srq_num", ibv_get_srq_num(srq, &number) == 0, errno)) {
     send.qp_type.xrc.remote_srqn = number;
     Prepare(pair, 42);
     if (PostToShared(step, pair, srq) && PostSend(step, pair, from, send) &&
-        BothCompleted(step, pair->cq, receives, &received) && BytesRight(step, pair->right.bytes + 256, 42)) {
+        BothCompleted(step, pair->cq, receives, &received) &&
+        BytesRight(step, pair->right.bytes + 256, 42)) {
       const bool good = received.byte_len == kLength;
       Must(step, good, 0, good ? nullptr : "byte_len");
     }
@@ -232,7 +241,8 @@ void TryXrc(Pair* pair) {
   if (Must("create_cq:XRC", receives != nullptr, errno)) {
     ibv_srq_init_attr_ex init = {};
     init.attr = {kDepth, 1, 0};
-    init.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+    init.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD |
+                     IBV_SRQ_INIT_ATTR_CQ;
     init.srq_type = IBV_SRQT_XRC;
     init.pd = pair->pd;
     init.xrcd = xrcd;
@@ -255,7 +265,8 @@ bool Ended(const char* step, Pair* pair, ibv_wc_opcode opcode, ibv_wc_status sta
   ibv_wc wc = {};
   if (Collect(pair->cq, 1, &wc) != 1) return Must(step, false, ETIMEDOUT, "no completion in time");
   if (wc.status != status) return Must(step, false, 0, ibv_wc_status_str(wc.status));
-  return wc.status != IBV_WC_SUCCESS || wc.opcode == opcode || Must(step, false, 0, "opcode of another request");
+  return wc.status != IBV_WC_SUCCESS || wc.opcode == opcode ||
+         Must(step, false, 0, "opcode of another request");
 }
 
 bool PostOne(const char* step, ibv_qp* qp, ibv_send_wr wr) {
@@ -277,7 +288,8 @@ bool WriteThrough(const char* step, Pair* pair, uint32_t rkey, ibv_wc_status sta
   return PostOne(step, pair->left.qp, wr) && Ended(step, pair, IBV_WC_RDMA_WRITE, status);
 }
 
-// The right side binds a window of type 2 and the left side writes through it, and beyond its end in vain.
+// The right side binds a window of type 2 and the left side writes through it, and beyond its end
+// in vain.
 void MoveThroughWindow(Pair* pair, ibv_mw* mw, ibv_mr* mr) {
   const char* step = "data:mw";
   const uint32_t rkey = ibv_inc_rkey(mw->rkey);
@@ -285,14 +297,20 @@ void MoveThroughWindow(Pair* pair, ibv_mw* mw, ibv_mr* mr) {
   bind.opcode = IBV_WR_BIND_MW;
   bind.bind_mw.mw = mw;
   bind.bind_mw.rkey = rkey;
-  bind.bind_mw.bind_info = {mr, reinterpret_cast<uint64_t>(pair->right.bytes + 512), kLength, IBV_ACCESS_REMOTE_WRITE};
-  if (!PostOne(step, pair->right.qp, bind) || !Ended(step, pair, IBV_WC_BIND_MW, IBV_WC_SUCCESS)) return;
+  bind.bind_mw.bind_info = {mr, reinterpret_cast<uint64_t>(pair->right.bytes + 512), kLength,
+                            IBV_ACCESS_REMOTE_WRITE};
+  if (!PostOne(step, pair->right.qp, bind) || !Ended(step, pair, IBV_WC_BIND_MW, IBV_WC_SUCCESS))
+    return;
   Prepare(pair, 43);
-  if (!WriteThrough(step, pair, rkey, IBV_WC_SUCCESS) || !BytesRight(step, pair->right.bytes + 512, 43)) return;
+  if (!WriteThrough(step, pair, rkey, IBV_WC_SUCCESS) ||
+      !BytesRight(step, pair->right.bytes + 512, 43))
+    return;
   ibv_send_wr invalidate = {};
   invalidate.opcode = IBV_WR_LOCAL_INV;
   invalidate.invalidate_rkey = rkey;
-  if (!PostOne(step, pair->right.qp, invalidate) || !Ended(step, pair, IBV_WC_LOCAL_INV, IBV_WC_SUCCESS)) return;
+  if (!PostOne(step, pair->right.qp, invalidate) ||
+      !Ended(step, pair, IBV_WC_LOCAL_INV, IBV_WC_SUCCESS))
+    return;
   if (WriteThrough(step, pair, rkey, IBV_WC_REM_ACCESS_ERR)) Must(step, true);
 }
 

@@ -6,8 +6,8 @@
 
 namespace journey {
 
-// What there is beside RC: datagrams, shared receive queues, XRC, memory windows. Each is a feature that a device or
-// a kernel may lack; where its objects can be had, its data must be right.
+// What there is beside RC: datagrams, shared receive queues, XRC, memory windows. Each is a feature
+// that a device or a kernel may lack; where its objects can be had, its data must be right.
 void TryServices(Pair* pair);
 
 }  // namespace journey

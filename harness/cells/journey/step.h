@@ -5,8 +5,8 @@
 #include <cstdarg>
 #include <cstdint>
 
-// The journey's report: one JSON object a line on standard output, flushed at once, so that a crash or a hang
-// still tells how far it came.
+// The journey's report: one JSON object a line on standard output, flushed at once, so that a crash
+// or a hang still tells how far it came.
 //
 //   {"step": "create_cq", "ok": true}
 //   {"step": "reg_mr", "ok": false, "errno": "EINVAL", "note": "…"}

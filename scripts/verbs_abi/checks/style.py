@@ -12,8 +12,6 @@ from verbs_abi.errors import UserError
 CXX = (".cc", ".h")
 # The compile commands are those of g++, some of whose warnings clang has not.
 KNOWS_GCC = "--extra-arg=-Wno-unknown-warning-option"
-# Files that clang-format has not seen yet: one may leave this list and none may come.
-NOT_YET = "scripts/verbs_abi/checks/unformatted.txt"
 
 
 def files(suffixes, root=paths.ROOT):
@@ -46,12 +44,6 @@ def unformatted(names, root=paths.ROOT):
     if result.returncode and not found:
         raise UserError("clang-format failed", details=lines[:20])
     return found
-
-
-def not_yet_formatted(root=paths.ROOT):
-    """The names in NOT_YET; empty where there is no such file."""
-    path = root / NOT_YET
-    return set(path.read_text().split()) if path.exists() else set()
 
 
 def tidied(names, build):

@@ -6,7 +6,6 @@ import subprocess
 
 import pytest
 
-from verbs_abi import paths
 from verbs_abi.checks import style
 from verbs_abi.errors import UserError
 
@@ -50,7 +49,3 @@ def test_findings_of_clang_tidy_are_told_by_file(tree):
     (tree / "b.cc").write_text("int* b = 0;\n")
     wrong = style.tidy(["a.cc", "b.cc"], tree / "build", root=tree)
     assert list(wrong) == ["b.cc"] and "nullptr" in wrong["b.cc"]
-
-
-def test_the_list_of_unformatted_files_names_files_that_there_are():
-    assert all((paths.ROOT / name).is_file() for name in style.not_yet_formatted())

@@ -61,8 +61,7 @@ class QueuePair final : public fabric::Endpoint, public PacketSink {
 
  private:
   void AimXrc(uint32_t srqn);
-  void Transmit(const Wqe& wqe, const fabric::SendRequest& request,
-                fabric::Completion* completion);
+  void Transmit(const Wqe& wqe, const fabric::SendRequest& request, fabric::Completion* completion);
   bool SendEmpty();
   bool ProgressSend();
   bool FlushSend();

@@ -67,8 +67,7 @@ struct QueuePairState final : DriverState {
 };
 
 struct WqState final : DriverState {
-  std::unique_ptr<QueuePair>
-      queue;  // receives only, and no endpoint: what flow rules bring
+  std::unique_ptr<QueuePair> queue;  // receives only, and no endpoint: what flow rules bring
 };
 
 struct MwState final : DriverState {

@@ -150,8 +150,8 @@ void RxeDriver::DeallocMw(Mw& mw) {
     fabric::ForgetWindow(mw.device->number(), index << 8 | low);
 }
 
-// rxe_odp.c: rxe_ib_advise_mr. Pages are where they are; there is nothing to bring in. Without FLUSH the
-// region's bounds are looked at later, and nobody hears of it.
+// rxe_odp.c: rxe_ib_advise_mr. Pages are where they are; there is nothing to bring in. Without
+// FLUSH the region's bounds are looked at later, and nobody hears of it.
 int RxeDriver::AdviseMr(Call& call, Pd& pd, uint32_t advice, uint32_t flags,
                         std::span<const fabric::Sge> list) {
   constexpr uint32_t kLastAdvice = 2;  // IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT
@@ -175,8 +175,9 @@ int RxeDriver::AdviseMr(Call& call, Pd& pd, uint32_t advice, uint32_t flags,
     constexpr uint64_t kInPage = 4095;
     const uint64_t end = (key->base + key->length + kInPage) & ~kInPage;
     const bool outside = sge.address < (key->base & ~kInPage) || sge.address + sge.length > end;
-    const bool faults = advice != kLastAdvice &&
-                        !sys::UserRangeMapped(sge.address, sge.length, advice == kAdvicePrefetchWrite);
+    const bool faults =
+        advice != kLastAdvice &&
+        !sys::UserRangeMapped(sge.address, sge.length, advice == kAdvicePrefetchWrite);
     if (outside || faults) return call.Refuse(RuleId::rxe_advise_range);
   }
   return 0;

@@ -294,8 +294,13 @@ class Advice : public Objects {
       uint64_t reserved;
       uint32_t driver, reserved2;
       Attribute all[4];
-    } call = {sizeof call, number(VABI_C(UVERBS_OBJECT_MR)), number(VABI_C(UVERBS_METHOD_ADVISE_MR)), 4, 0,
-              FindDevice(0)->image().driver_id, 0,
+    } call = {sizeof call,
+              number(VABI_C(UVERBS_OBJECT_MR)),
+              number(VABI_C(UVERBS_METHOD_ADVISE_MR)),
+              4,
+              0,
+              FindDevice(0)->image().driver_id,
+              0,
               {{number(VABI_C(UVERBS_ATTR_ADVISE_MR_PD_HANDLE)), 0, 1, 0, pd},
                {number(VABI_C(UVERBS_ATTR_ADVISE_MR_ADVICE)), 8, 1, 0, advice},
                {number(VABI_C(UVERBS_ATTR_ADVISE_MR_FLAGS)), 8, 1, 0, flags},

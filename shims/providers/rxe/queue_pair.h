@@ -43,7 +43,7 @@ class QueuePair : public DriverState, public fabric::Endpoint {
   Qp& qp;
   Queue send, receive;
   uint32_t max_send_sge = 0, max_receive_sge = 0, max_inline = 0;
-  bool attached = false;  // to a multicast group
+  bool attached = false;                    // to a multicast group
   QpState current_state = QpState::kReset;  // as IB_QP_CUR_STATE left it
 
  private:

@@ -37,7 +37,7 @@ int CheckAttr(Command& c, const Body& attr, size_t largest_spec) {
 
 // The chain of specs: each tells its own size.
 int CheckSpecs(Command& c, const uint8_t* specs, size_t size, uint32_t count, Flow* flow) {
-  constexpr size_t kHeader = 8;  // struct ib_uverbs_flow_spec_hdr
+  constexpr size_t kHeader = sizeof(FlowSpecHeader);
   uint32_t done = 0;
   while (done < count && size >= kHeader) {
     FlowSpecHeader header;

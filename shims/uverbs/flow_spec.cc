@@ -7,24 +7,6 @@
 namespace vabi {
 namespace {
 
-// enum ib_flow_spec_type
-enum : uint32_t {
-  kEth = 0x20,
-  kIpv4 = 0x30,
-  kIpv6 = 0x31,
-  kEsp = 0x34,
-  kTcp = 0x40,
-  kUdp = 0x41,
-  kVxlan = 0x50,
-  kGre = 0x51,
-  kMpls = 0x60,
-  kInner = 0x100,
-  kActionTag = 0x1000,
-  kActionDrop = 0x1001,
-  kActionHandle = 0x1002,
-  kActionCount = 0x1003,
-};
-
 // Filters: bytes that the kernel knows (struct ib_flow_*_filter), and where a number must stay
 // below a limit (network order), if anywhere.
 struct FilterRow {
@@ -34,9 +16,9 @@ struct FilterRow {
   uint32_t limit;
 };
 constexpr FilterRow kFilters[] = {
-    {kEth, 16, 16, 0}, {kIpv4, 12, 12, 0}, {kIpv6, 39, 32, 1 << 20},
-    {kTcp, 4, 4, 0},   {kUdp, 4, 4, 0},    {kVxlan, 4, 0, 1 << 24},
-    {kEsp, 8, 8, 0},   {kGre, 8, 8, 0},    {kMpls, 4, 4, 0},
+    {kSpecEth, 16, 16, 0}, {kSpecIpv4, 12, 12, 0}, {kSpecIpv6, 39, 32, 1 << 20},
+    {kSpecTcp, 4, 4, 0},   {kSpecUdp, 4, 4, 0},    {kSpecVxlan, 4, 0, 1 << 24},
+    {kSpecEsp, 8, 8, 0},   {kSpecGre, 8, 8, 0},    {kSpecMpls, 4, 4, 0},
 };
 
 uint32_t Big32(const uint8_t* at) {
@@ -52,10 +34,10 @@ int CheckFilter(Command& c, const FlowSpecHeader& header, const uint8_t* spec) {
   const size_t size = (header.size - sizeof(FlowSpecHeader)) / 2;
   const uint8_t* value = spec + sizeof(FlowSpecHeader);
   const uint8_t* mask = value + size;
-  const auto row =
-      std::find_if(std::begin(kFilters), std::end(kFilters),
-                   [&](const FilterRow& filter) { return filter.type == (header.type & ~kInner); });
-  if (size % 4 != 0 || header.type == (kInner | kVxlan) || row == std::end(kFilters)) {
+  const auto row = std::find_if(
+      std::begin(kFilters), std::end(kFilters),
+      [&](const FilterRow& filter) { return filter.type == (header.type & ~kSpecInner); });
+  if (size % 4 != 0 || header.type == (kSpecInner | kSpecVxlan) || row == std::end(kFilters)) {
     return c.Refuse(RuleId::flow_spec);
   }
   if (size == 0) return c.Refuse(RuleId::flow_spec);
@@ -79,13 +61,13 @@ int CheckAction(Command& c, const FlowSpecHeader& header, const uint8_t* spec, F
     return value;
   };
   switch (header.type) {
-    case kActionTag:
+    case kSpecActionTag:
       if (header.size == c.world.Size(VABI_S(ib_uverbs_flow_spec_action_tag))) return 0;
       break;
-    case kActionDrop:
+    case kSpecActionDrop:
       if (header.size == c.world.Size(VABI_S(ib_uverbs_flow_spec_action_drop))) return 0;
       break;
-    case kActionHandle: {
+    case kSpecActionHandle: {
       if (header.size != c.world.Size(VABI_S(ib_uverbs_flow_spec_action_handle))) {
         return c.Refuse(RuleId::flow_spec_action_size);
       }
@@ -94,7 +76,7 @@ int CheckAction(Command& c, const FlowSpecHeader& header, const uint8_t* spec, F
       flow->resources.push_back(action);
       return 0;
     }
-    case kActionCount: {
+    case kSpecActionCount: {
       if (header.size != c.world.Size(VABI_S(ib_uverbs_flow_spec_action_count))) break;
       Counters* counters;
       if (const int error = c.Read(handle(), &counters)) return error;
@@ -126,8 +108,8 @@ int CheckFlowSpec(Command& c, const FlowSpecHeader& header, const uint8_t* spec,
   if (c.Violates(RuleId::flow_spec_reserved, header.reserved != 0)) {
     return c.Refuse(RuleId::flow_spec_reserved);
   }
-  return header.type >= kActionTag ? CheckAction(c, header, spec, flow)
-                                   : CheckFilter(c, header, spec);
+  return header.type >= kSpecActionTag ? CheckAction(c, header, spec, flow)
+                                       : CheckFilter(c, header, spec);
 }
 
 }  // namespace vabi

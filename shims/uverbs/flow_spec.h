@@ -9,6 +9,24 @@
 
 namespace vabi {
 
+// enum ib_flow_spec_type
+enum : uint32_t {
+  kSpecEth = 0x20,
+  kSpecIpv4 = 0x30,
+  kSpecIpv6 = 0x31,
+  kSpecEsp = 0x34,
+  kSpecTcp = 0x40,
+  kSpecUdp = 0x41,
+  kSpecVxlan = 0x50,
+  kSpecGre = 0x51,
+  kSpecMpls = 0x60,
+  kSpecInner = 0x100,
+  kSpecActionTag = 0x1000,
+  kSpecActionDrop = 0x1001,
+  kSpecActionHandle = 0x1002,
+  kSpecActionCount = 0x1003,
+};
+
 // struct ib_uverbs_flow_spec_hdr
 struct FlowSpecHeader {
   uint32_t type;

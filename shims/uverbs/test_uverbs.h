@@ -20,6 +20,7 @@
 #include "harness/world/test_world.h"
 #include "shims/trace/trace.h"
 #include "shims/uverbs/device.h"
+#include "shims/uverbs/test_calls.h"
 #include "shims/uverbs/test_driver.h"
 #include "shims/uverbs/test_fd_table.h"
 #include "shims/uverbs/uverbs_file.h"
@@ -27,8 +28,6 @@
 // One device with the test driver, one open file, and the three ways in as a program uses them.
 
 namespace vabi {
-
-using Bytes = std::vector<uint8_t>;
 
 // A request or reply by this kernel's layout, on the heap.
 class Struct : public Body {
@@ -45,61 +44,6 @@ class Struct : public Body {
   Struct(const World& world, std::shared_ptr<Bytes> bytes)
       : Body(world, bytes->data(), bytes->size()), bytes_(std::move(bytes)) {}
   std::shared_ptr<Bytes> bytes_;
-};
-
-// struct ib_uverbs_attr
-struct RawAttr {
-  uint16_t attr_id, len, flags;
-  uint8_t elem_id, elem_reserved;
-  uint64_t data;
-};
-
-// An ioctl as libibverbs builds it.
-class Request {
- public:
-  Request(uint16_t object, uint16_t method, uint32_t driver_id) {
-    header_.object_id = object;
-    header_.method_id = method;
-    header_.driver_id = driver_id;
-  }
-  RawAttr& Add(int64_t id, size_t length, uint64_t data, uint16_t flags = 1) {
-    attrs_.push_back({static_cast<uint16_t>(id), static_cast<uint16_t>(length), flags, 0, 0, data});
-    return attrs_.back();
-  }
-  RawAttr& AddIn(int64_t id, const Bytes& bytes) {
-    uint64_t data = 0;
-    if (bytes.size() <= 8) {
-      if (!bytes.empty()) std::memcpy(&data, bytes.data(), bytes.size());
-    } else {
-      data = reinterpret_cast<uint64_t>(bytes.data());
-    }
-    return Add(id, bytes.size(), data);
-  }
-  RawAttr& AddOut(int64_t id, Bytes& bytes) {
-    return Add(id, bytes.size(), reinterpret_cast<uint64_t>(bytes.data()));
-  }
-  RawAttr& AddHandle(int64_t id, uint64_t handle = 0) { return Add(id, 0, handle); }
-  RawAttr& AddConst(int64_t id, uint64_t value) { return Add(id, 8, value); }
-  RawAttr* Find(int64_t id) {
-    for (RawAttr& attr : attrs_) {
-      if (attr.attr_id == id) return &attr;
-    }
-    return nullptr;
-  }
-  bool Written(int64_t id) { return (Find(id)->flags & 2) != 0; }  // UVERBS_ATTR_F_VALID_OUTPUT
-
-  struct Header {
-    uint16_t length = 0, object_id = 0, method_id = 0, num_attrs = 0;
-    uint64_t reserved1 = 0;
-    uint32_t driver_id = 0, reserved2 = 0;
-  };
-  Header& header() { return header_; }
-  std::vector<RawAttr>& attrs() { return attrs_; }
-  bool keep_length = false;  // a test has set header().length and num_attrs itself
-
- private:
-  Header header_;
-  std::vector<RawAttr> attrs_;
 };
 
 class UverbsTest : public testing::Test {
@@ -141,56 +85,20 @@ class UverbsTest : public testing::Test {
 
   // write() of a legacy command. Request and reply are the core's; the driver's parts follow.
   long Write(uint32_t command, Struct request, Bytes* reply = nullptr, Bytes driver_in = {}) {
-    if (reply != nullptr) {
-      const uint64_t address = reinterpret_cast<uint64_t>(reply->data());
-      // A request that is too short on purpose has no room for all of it.
-      std::memcpy(request.bytes().data(), &address,
-                  std::min(sizeof(address), request.bytes().size()));
-    }
-    Bytes all(8);
-    all.insert(all.end(), request.bytes().begin(), request.bytes().end());
-    all.insert(all.end(), driver_in.begin(), driver_in.end());
-    const uint16_t words[2] = {static_cast<uint16_t>(all.size() / 4),
-                               static_cast<uint16_t>(reply == nullptr ? 0 : reply->size() / 4)};
-    std::memcpy(all.data(), &command, 4);
-    std::memcpy(all.data() + 4, words, 4);
-    return file().Write(all.data(), all.size());
+    return SendWrite(file(), LegacyCommand(command, request.bytes(), reply, driver_in));
   }
   // Extended write(); both bodies are filled up to whole words of 8 bytes.
   long WriteEx(uint32_t command, Bytes request, Bytes* reply = nullptr, Bytes driver_in = {},
                uint16_t driver_out_words = 0) {
-    request.resize((request.size() + 7) & ~size_t{7});
-    Bytes all(24);
-    all.insert(all.end(), request.begin(), request.end());
-    all.insert(all.end(), driver_in.begin(), driver_in.end());
-    const uint32_t number = command | 0x80000000;
-    const auto core_out =
-        static_cast<uint16_t>(reply == nullptr ? 0 : reply->size() / 8 - driver_out_words);
-    const uint16_t words[2] = {static_cast<uint16_t>(request.size() / 8), core_out};
-    const uint64_t address = reply == nullptr ? 0 : reinterpret_cast<uint64_t>(reply->data());
-    const uint16_t more[2] = {static_cast<uint16_t>(driver_in.size() / 8), driver_out_words};
-    std::memcpy(all.data(), &number, 4);
-    std::memcpy(all.data() + 4, words, 4);
-    std::memcpy(all.data() + 8, &address, 8);
-    std::memcpy(all.data() + 16, more, 4);
-    return file().Write(all.data(), all.size());
+    return SendWrite(
+        file(), ExtendedCommand(command, request, reply, driver_in, driver_out_words * size_t{8}));
   }
   Request New(ConstId object, ConstId method) {
     return Request(static_cast<uint16_t>(C(object)), static_cast<uint16_t>(C(method)),
                    device().image().driver_id);
   }
-  long Ioctl(Request& request, unsigned long number = 0xc0181b01) {
-    if (!request.keep_length) {
-      request.header().num_attrs = static_cast<uint16_t>(request.attrs().size());
-      request.header().length = static_cast<uint16_t>(24 + 16 * request.attrs().size());
-    }
-    Bytes all(24 + 16 * request.attrs().size());
-    std::memcpy(all.data(), &request.header(), 24);
-    const size_t rest = all.size() - 24;
-    if (rest != 0) std::memcpy(all.data() + 24, request.attrs().data(), rest);
-    const long result = file().Ioctl(number, all.data());
-    if (rest != 0) std::memcpy(request.attrs().data(), all.data() + 24, rest);
-    return result;
+  long Ioctl(Request& request, unsigned long number = kVerbsIoctl) {
+    return SendIoctl(file(), request, number);
   }
   // DEVICE.INVOKE_WRITE
   long Invoke(uint32_t command, const Bytes& request, Bytes* reply = nullptr) {

@@ -84,11 +84,7 @@ INSTANTIATE_TEST_SUITE_P(
                             -EOPNOTSUPP, -EINVAL, -EINVAL, "write.no_context"},
                     Answers{"linux-4.20", -EOPNOTSUPP, -EOPNOTSUPP, -EOPNOTSUPP, -EINVAL,
                             -EOPNOTSUPP, -EINVAL, -EOPNOTSUPP, "write.masked"}),
-    [](const auto& info) {
-      std::string name = info.param.kernel;
-      for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-      return name;
-    });
+    [](const auto& info) { return CaseName(info.param.kernel); });
 
 class Write416Test : public OldWriteTest {
  protected:

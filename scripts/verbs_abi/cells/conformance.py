@@ -39,12 +39,8 @@ def write_facts(folder, cell, userland, answer, trace_path):
 def rows_of(text):
     """The tests that a program has told of: rows of results.json."""
     rows = []
-    for line in text.splitlines():
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError:
-            continue
-        if not isinstance(row, dict) or "test" not in row:
+    for row in outcome.rows_of(text):
+        if "test" not in row:
             continue
         message = row.get("message")
         rows.append({"name": row["test"], "result": row["result"],

@@ -79,14 +79,6 @@ DECEIVED = [
 ]
 
 
-@pytest.fixture(name="compiler", scope="module")
-def _compiler():
-    if not worlds.shim().exists():
-        pytest.skip("there is no build yet: verbs-abi test makes one")
-    with worlds.Compiler() as compiler:
-        yield compiler
-
-
 def run(compiler, facts, world, test, relax=()):
     """(selected, rows) of one test in the world of one cell with the facts of another."""
     facts, world = ids.parse(facts), ids.parse(world)

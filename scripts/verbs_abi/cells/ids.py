@@ -142,3 +142,16 @@ def check_overlay(text):
         wants = entry.data.get("value")
         raise UserError(f"overlay '{text}': " + (f"needs a value: {wants}" if wants else "takes no value"),
                         hint=f"For example: {name}=…" if wants else None)
+
+
+def check_names(arguments):
+    """Every --userland, --kernel, --overlay and --scenario of a command line is one that there is."""
+    for name in arguments.userland:
+        check_userland(name)
+    for name in arguments.kernel:
+        check_kernel(name)
+    for name in arguments.overlay:
+        check_overlay(name)
+    for name in arguments.scenario:
+        if name not in SCENARIOS:
+            raise unknown("scenario", name, SCENARIOS)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`verbs-abi list cells` and `list scenarios`."""
 
-from verbs_abi import errors
 from verbs_abi.cells import ids, plans
 
 
@@ -14,24 +13,12 @@ def add_arguments(parser):
                            help=f"only with this {name}; may be repeated")
 
 
-def _check(arguments):
-    for name in arguments.userland:
-        ids.check_userland(name)
-    for name in arguments.kernel:
-        ids.check_kernel(name)
+def rows(arguments):
+    """(columns, rows) of the cells that a run with these arguments would run."""
+    ids.check_names(arguments)
     for name in arguments.provider:
         for part in name.split("+"):
             ids.Device.parse(part)
-    for name in arguments.overlay:
-        ids.check_overlay(name)
-    for name in arguments.scenario:
-        if name not in ids.SCENARIOS:
-            raise errors.unknown("scenario", name, ids.SCENARIOS)
-
-
-def rows(arguments):
-    """(columns, rows) of the cells that a run with these arguments would run."""
-    _check(arguments)
     named = (arguments.userland, arguments.kernel, arguments.provider, arguments.overlay,
              arguments.scenario)
     cells = plans.select(plans.load(arguments.plan or plans.DEFAULT_PLAN), *named)

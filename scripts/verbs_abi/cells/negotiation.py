@@ -7,7 +7,6 @@ abi-sweep   one device for each ABI version of SWEEP: full when the provider tak
 """
 
 import dataclasses
-import json
 import re
 
 from verbs_abi import matrix, paths
@@ -82,13 +81,7 @@ def expected(device, table, route):
 def found_of(text):
     """({device: row}, the row with the count, or None) of the program's report."""
     devices, count = {}, None
-    for line in text.splitlines():
-        if not line.startswith("{"):
-            continue
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError:
-            continue
+    for row in outcome.rows_of(text):
         if "device" in row:
             devices[row["device"]] = row
         elif "count" in row:

@@ -3,16 +3,8 @@
 
 import pytest
 
-from verbs_abi.cells import ids, pool, worlds
+from verbs_abi.cells import ids, pool
 from verbs_abi.userlands import mapped
-
-
-@pytest.fixture(name="setup", scope="module")
-def _setup():
-    if not worlds.shim().exists():
-        pytest.skip("there is no build yet: verbs-abi test makes one")
-    with worlds.Compiler() as compiler:
-        yield pool.Setup(None, compiler, {})
 
 
 def run(setup, cell):

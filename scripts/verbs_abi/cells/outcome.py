@@ -51,16 +51,21 @@ class Outcome:
     tests: list = dataclasses.field(default_factory=list)
 
 
-def steps_of(text):
-    """The report of a journey: (steps, values); lines that are not its own are left out."""
-    steps, values = [], {}
+def rows_of(text):
+    """The JSON objects among the lines of a program's output; what else it or a library prints is left out."""
     for line in text.splitlines():
         if not line.startswith("{"):
             continue
         try:
-            row = json.loads(line)
+            yield json.loads(line)
         except json.JSONDecodeError:
             continue
+
+
+def steps_of(text):
+    """The report of a journey: (steps, values)."""
+    steps, values = [], {}
+    for row in rows_of(text):
         if "step" in row:
             steps.append(row)
         elif "value" in row:

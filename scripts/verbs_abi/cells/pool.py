@@ -4,7 +4,6 @@
 import concurrent.futures
 import dataclasses
 import datetime
-import json
 import shlex
 import threading
 
@@ -78,7 +77,7 @@ def run_raw(setup, cell, relax=()):
 
 def _check_mapped(userland, report, result):
     """A cell whose program mapped another userland's library says nothing about its own: broken, whatever came of it."""
-    paths = [json.loads(line)["mapped"] for line in report.splitlines() if line.startswith('{"mapped": ')]
+    paths = [row["mapped"] for row in outcome.rows_of(report) if "mapped" in row]
     found = userland.mapped_ok("".join(f"0-1 r-xp 00000000 00:00 0 {path}\n" for path in paths))
     if not found.ok:
         result.outcome, result.by = "broken", None

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from verbs_abi.cells import conformance, ids, outcome, pool, runner, worlds
+from verbs_abi.cells import conformance, ids, outcome, pool, runner
 
 CELL = ids.Cell("deb-44.0", "debian-6.1.192", (ids.Device("rxe"),))
 STEP = '{"step": "open_device", "ok": true}'
@@ -84,14 +84,6 @@ def test_what_went_past_the_fake_kernel_is_never_a_pass():
         result = outcome.judge(CELL, ended, [{"event": event, "text": "a raw system call"}])
         assert (result.outcome, result.message) == ("unmodelled", f"{event.replace('_', ' ')}: a raw system call")
         assert conformance.judge(ended, [{"event": event, "text": "x"}]).outcome == "unmodelled"
-
-
-@pytest.fixture(name="setup", scope="module")
-def _setup():
-    if not worlds.shim().exists():
-        pytest.skip("there is no build yet: verbs-abi test makes one")
-    with worlds.Compiler() as compiler:
-        yield pool.Setup(None, compiler, {})
 
 
 def test_bad_cells_harm_no_other(setup, monkeypatch):

@@ -3,17 +3,9 @@
 
 import pytest
 
-from verbs_abi.cells import ids, pool, trace, worlds
+from verbs_abi.cells import ids, pool, trace
 
 CELLS = ("mlx5", "mlx5,link=roce", "rxe", "mlx5/no-ioctl", "rxe/no-netlink", "mlx5@devinfo", "rxe/unprivileged@devices")
-
-
-@pytest.fixture(name="setup", scope="module")
-def _setup():
-    if not worlds.shim().exists():
-        pytest.skip("there is no build yet: verbs-abi test makes one")
-    with worlds.Compiler() as compiler:
-        yield pool.Setup(None, compiler, {})
 
 
 @pytest.mark.parametrize("cell", CELLS)

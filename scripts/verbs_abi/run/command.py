@@ -41,25 +41,12 @@ def register(subparsers):
     parser.set_defaults(handler=handle)
 
 
-def _check_names(arguments):
-    for name in arguments.userland:
-        ids.check_userland(name)
-    for name in arguments.kernel:
-        ids.check_kernel(name)
-    for name in arguments.overlay:
-        ids.check_overlay(name)
-    for name in arguments.provider + arguments.device:
-        ids.Device.parse(name)
-    for name in arguments.scenario:
-        if name not in ids.SCENARIOS:
-            from verbs_abi.errors import unknown
-            raise unknown("scenario", name, ids.SCENARIOS)
-
-
 def choose(arguments):
     """(name of the plan or None, cells)."""
     arguments.userland = [userlands.resolve(text) for text in arguments.userland]
-    _check_names(arguments)
+    ids.check_names(arguments)
+    for name in arguments.provider + arguments.device:
+        ids.Device.parse(name)
     if arguments.cell:
         return None, [ids.parse(text) for text in arguments.cell]
     named = (arguments.userland, arguments.kernel, arguments.provider, arguments.overlay, arguments.scenario)

@@ -5,28 +5,12 @@
 #include <cstring>
 
 #include "shims/providers/mlx5/wire_format.h"
+#include "shims/uverbs/flow_spec.h"
 
 namespace vabi::mlx5 {
 namespace {
 
-// enum ib_flow_spec_type
-enum : uint32_t {
-  kEth = 0x20,
-  kIpv4 = 0x30,
-  kIpv6 = 0x31,
-  kEsp = 0x34,
-  kTcp = 0x40,
-  kUdp = 0x41,
-  kVxlan = 0x50,
-  kGre = 0x51,
-  kMpls = 0x60,
-  kInner = 0x100,
-  kActionTag = 0x1000,
-  kActionDrop = 0x1001,
-  kActionHandle = 0x1002,
-  kActionCount = 0x1003,
-};
-constexpr size_t kHeader = 8;  // struct ib_uverbs_flow_spec_hdr
+constexpr size_t kHeader = sizeof(FlowSpecHeader);
 constexpr uint8_t kProtocolTcp = 6, kProtocolUdp = 17, kProtocolGre = 47;
 constexpr uint32_t kTagLimit = 1 << 24;
 constexpr uint16_t kTypeIpv4 = 0x0800, kTypeIpv6 = 0x86dd, kTypeMpls = 0x8847,
@@ -47,7 +31,7 @@ bool Next(std::span<const uint8_t>* rest, Spec* spec) {
   std::memcpy(&spec->size, rest->data() + 4, sizeof(spec->size));
   if (spec->size < kHeader || spec->size > rest->size()) return false;
   const uint8_t* body = rest->data() + kHeader;
-  if (spec->type >= kActionTag) {
+  if (spec->type >= kSpecActionTag) {
     if (spec->size >= kHeader + 4) std::memcpy(&spec->number, body, sizeof(spec->number));
   } else {
     const size_t half = (spec->size - kHeader) / 2u;
@@ -69,43 +53,44 @@ class Parser {
       : call_(call), rule_(*rule), actions_(*actions) {}
 
   int Add(const Spec& spec) {
-    section_ = (spec.type & kInner) != 0 && spec.type < kActionTag ? kInnerHeaders : kOuterHeaders;
-    const uint32_t type = spec.type < kActionTag ? spec.type & ~kInner : spec.type;
+    section_ =
+        (spec.type & kSpecInner) != 0 && spec.type < kSpecActionTag ? kInnerHeaders : kOuterHeaders;
+    const uint32_t type = spec.type < kSpecActionTag ? spec.type & ~kSpecInner : spec.type;
     switch (type) {
-      case kEth:
+      case kSpecEth:
         return AddEthernet(spec);
-      case kIpv4:
+      case kSpecIpv4:
         return AddIpv4(spec);
-      case kIpv6:
+      case kSpecIpv6:
         return AddIpv6(spec);
-      case kEsp:
+      case kSpecEsp:
         return call_.Refuse(RuleId::mlx5_create_flow_esp);
-      case kTcp:
+      case kSpecTcp:
         return AddPorts(spec, kProtocolTcp, kMatchTcpPorts);
-      case kUdp:
+      case kSpecUdp:
         return AddPorts(spec, kProtocolUdp, kMatchUdpPorts);
-      case kGre:
+      case kSpecGre:
         return AddGre(spec);
-      case kMpls:
+      case kSpecMpls:
         if (AnySet(spec.mask, spec.mask + 4)) return call_.Refuse(RuleId::mlx5_create_flow_mpls);
         return 0;
-      case kVxlan:
+      case kSpecVxlan:
         std::memcpy(&rule_.mask[kMiscParameters + kMatchVni], spec.mask + 1, 3);
         std::memcpy(&rule_.value[kMiscParameters + kMatchVni], spec.value + 1, 3);
         return 0;
-      case kActionTag:
+      case kSpecActionTag:
         if (call_.Violates(RuleId::mlx5_create_flow_tag, spec.number >= kTagLimit)) {
           return call_.Refuse(RuleId::mlx5_create_flow_tag);
         }
         actions_.has_tag = true;
         actions_.tag = spec.number;
         return 0;
-      case kActionDrop:
+      case kSpecActionDrop:
         actions_.drop = true;
         return 0;
-      case kActionHandle:
+      case kSpecActionHandle:
         return call_.Unmodelled("mlx5: flow actions in CREATE_FLOW");
-      case kActionCount:
+      case kSpecActionCount:
         if (call_.Violates(RuleId::mlx5_create_flow_count_twice, actions_.count)) {
           return call_.Refuse(RuleId::mlx5_create_flow_count_twice);
         }
@@ -221,17 +206,17 @@ bool EthertypeFits(std::span<const uint8_t> specs, uint32_t inner) {
   uint32_t ip = 0;
   Spec spec;
   while (Next(&specs, &spec)) {
-    if (spec.type == (kEth | inner) && AnySet(spec.mask + 12, spec.mask + 14)) {
+    if (spec.type == (kSpecEth | inner) && AnySet(spec.mask + 12, spec.mask + 14)) {
       whole_mask = Load16(spec.mask + 12) == 0xffff;
       has_type = true;
       type = Load16(spec.value + 12);
-    } else if (spec.type == (kIpv4 | inner) || spec.type == (kIpv6 | inner)) {
-      ip = spec.type & ~kInner;
+    } else if (spec.type == (kSpecIpv4 | inner) || spec.type == (kSpecIpv6 | inner)) {
+      ip = spec.type & ~kSpecInner;
     }
   }
   if (!has_type || ip == 0) return true;
   if (!whole_mask) return false;
-  return (type == kTypeIpv4 && ip == kIpv4) || (type == kTypeIpv6 && ip == kIpv6) ||
+  return (type == kTypeIpv4 && ip == kSpecIpv4) || (type == kTypeIpv6 && ip == kSpecIpv6) ||
          type == kTypeMpls || type == kTypeMplsMulti;
 }
 
@@ -239,7 +224,7 @@ bool EthertypeFits(std::span<const uint8_t> specs, uint32_t inner) {
 
 int ParseSpecs(Call& call, std::span<const uint8_t> specs, FlowRule* rule, FlowActions* actions) {
   if (call.Violates(RuleId::mlx5_create_flow_ethertype,
-                    !EthertypeFits(specs, 0) || !EthertypeFits(specs, kInner))) {
+                    !EthertypeFits(specs, 0) || !EthertypeFits(specs, kSpecInner))) {
     return call.Refuse(RuleId::mlx5_create_flow_ethertype);
   }
   Parser parser(call, rule, actions);
@@ -258,8 +243,8 @@ int ParseSpecs(Call& call, std::span<const uint8_t> specs, FlowRule* rule, FlowA
 bool MulticastOnly(std::span<const uint8_t> specs) {
   Spec spec;
   if (!Next(&specs, &spec)) return false;
-  if (spec.type == kIpv4) return (spec.value[4] & 0xf0) == 0xe0;
-  return spec.type == kEth && (spec.mask[0] & 1) != 0 && (spec.value[0] & 1) != 0;
+  if (spec.type == kSpecIpv4) return (spec.value[4] & 0xf0) == 0xe0;
+  return spec.type == kSpecEth && (spec.mask[0] & 1) != 0 && (spec.value[0] & 1) != 0;
 }
 
 }  // namespace vabi::mlx5

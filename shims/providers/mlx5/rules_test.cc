@@ -4,11 +4,10 @@
 // rule answered.
 #include <fcntl.h>
 
-#include <functional>
-
 #include "shims/fabric/address.h"
 #include "shims/providers/mlx5/state.h"
 #include "shims/providers/mlx5/test_mlx5.h"
+#include "shims/providers/test_offence.h"
 #include "shims/uverbs/context.h"
 #include "shims/uverbs/mr_access.h"
 
@@ -101,16 +100,7 @@ class Rules : public Mlx5Test {
   Request New(ConstId object, ConstId method) {
     return New(static_cast<uint64_t>(C(object)), static_cast<uint64_t>(C(method)));
   }
-  long Ioctl(Request& request) {
-    request.header().num_attrs = static_cast<uint16_t>(request.attrs().size());
-    request.header().length = static_cast<uint16_t>(24 + 16 * request.attrs().size());
-    Bytes all(24 + 16 * request.attrs().size());
-    std::memcpy(all.data(), &request.header(), 24);
-    if (all.size() > 24) std::memcpy(all.data() + 24, request.attrs().data(), all.size() - 24);
-    const long result = file_->Ioctl(0xc0181b01, all.data());
-    if (all.size() > 24) std::memcpy(request.attrs().data(), all.data() + 24, all.size() - 24);
-    return result;
-  }
+  long Ioctl(Request& request) { return SendIoctl(*file_, request); }
   long Go(Request request) { return Ioctl(request); }
   void AddUhw(Request* call, const Bytes& in) { call->AddIn(C(VABI_C(UVERBS_ATTR_UHW_IN)), in); }
   // Room for the driver's reply.
@@ -512,12 +502,7 @@ class Rules : public Mlx5Test {
   Bytes out_ = Bytes(512), word_ = Bytes(8), core_, driver_, reply_ = Bytes(512);
 };
 
-struct Offence {
-  const char* kernel;
-  const char* rule;
-  int error;
-  std::function<long(Rules&)> commit;
-};
+using Offence = vabi::Offence<Rules>;
 
 using T = Rules;
 
@@ -701,21 +686,10 @@ const std::vector<Offence>& Offences() {
 
 class EachMlx5Rule : public testing::TestWithParam<size_t> {};
 
-TEST_P(EachMlx5Rule, RefusesWithItsErrnoAndName) {
-  const Offence& offence = Offences()[GetParam()];
-  Rules t(offence.kernel);
-  EXPECT_EQ(-offence.error, offence.commit(t));
-  EXPECT_EQ(offence.rule, t.LastRule());
-}
+TEST_P(EachMlx5Rule, RefusesWithItsErrnoAndName) { ExpectRefusal(Offences()[GetParam()]); }
 
 INSTANTIATE_TEST_SUITE_P(All, EachMlx5Rule, testing::Range(size_t{0}, Offences().size()),
-                         [](const auto& info) {
-                           const Offence& offence = Offences()[info.param];
-                           std::string name = std::string(offence.rule) + "_" + offence.kernel;
-                           for (char& c : name)
-                             c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-                           return name;
-                         });
+                         [](const auto& info) { return CaseName(Offences()[info.param]); });
 
 }  // namespace
 }  // namespace vabi::mlx5

@@ -114,46 +114,15 @@ class Mlx5Test : public testing::Test {
 
   // write(); the driver's request and reply follow the core's.
   long Write(uint32_t command, Struct request, Bytes* reply, const Bytes& driver = {}) {
-    if (reply != nullptr && !reply->empty()) {
-      const uint64_t address = Address(reply->data());
-      std::memcpy(request.bytes().data(), &address, sizeof(address));
-    }
-    Bytes all(8);
-    all.insert(all.end(), request.bytes().begin(), request.bytes().end());
-    all.insert(all.end(), driver.begin(), driver.end());
-    const uint16_t words[2] = {static_cast<uint16_t>(all.size() / 4),
-                               static_cast<uint16_t>(reply == nullptr ? 0 : reply->size() / 4)};
-    std::memcpy(all.data(), &command, 4);
-    std::memcpy(all.data() + 4, words, 4);
-    return file_->Write(all.data(), all.size());
+    return SendWrite(*file_, LegacyCommand(command, request.bytes(), reply, driver));
   }
   // Extended write(); bodies are filled up to 8 bytes.
   long WriteEx(uint32_t command, Bytes request, Bytes* reply, const Bytes& driver = {},
                uint16_t driver_out = 0) {
-    request.resize((request.size() + 7) & ~size_t{7});
-    Bytes all(24);
-    all.insert(all.end(), request.begin(), request.end());
-    all.insert(all.end(), driver.begin(), driver.end());
-    const uint32_t number = command | 0x80000000;
-    const auto out = static_cast<uint16_t>(reply == nullptr ? 0 : (reply->size() - driver_out) / 8);
-    const uint16_t core[2] = {static_cast<uint16_t>(request.size() / 8), out};
-    const uint64_t address = reply == nullptr ? 0 : Address(reply->data());
-    const uint16_t own[2] = {static_cast<uint16_t>(driver.size() / 8),
-                             static_cast<uint16_t>(driver_out / 8)};
-    std::memcpy(all.data(), &number, 4);
-    std::memcpy(all.data() + 4, core, 4);
-    std::memcpy(all.data() + 8, &address, 8);
-    std::memcpy(all.data() + 16, own, 4);
-    return file_->Write(all.data(), all.size());
+    return SendWrite(*file_, ExtendedCommand(command, request, reply, driver, driver_out));
   }
   static int Errno(long result) { return result < 0 ? static_cast<int>(-result) : 0; }
-  std::string LastRule() {
-    std::string rule;
-    std::ifstream in(trace_path_);
-    for (std::string line; std::getline(in, line);)
-      rule = nlohmann::json::parse(line).value("rule", "");
-    return rule;
-  }
+  std::string LastRule() { return LastRuleIn(trace_path_); }
 
   // mlx5_ib_alloc_ucontext_req_v2: the numbers that the library sends.
   Struct ContextRequest(uint64_t lib_caps = 0, uint32_t flags = 0) const {

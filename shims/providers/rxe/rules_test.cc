@@ -2,12 +2,10 @@
 // One offence for each rule of rxe that no other test comes by: the errno of
 // drivers/infiniband/sw/rxe in the kernel named (file and function stand in abi.def), and which
 // rule answered.
-#include <functional>
-
 #include "shims/fabric/address.h"
 #include "shims/providers/rxe/test_rxe.h"
+#include "shims/providers/test_offence.h"
 #include "shims/trace/trace.h"
-#include "shims/uverbs/test_uverbs.h"
 
 namespace vabi::rxe {
 namespace {
@@ -54,33 +52,14 @@ class Rules : public RxeTest {
   using RxeTest::world_;
   using RxeTest::Zero;
 
-  std::string LastRule() {
-    std::string rule;
-    std::ifstream in(trace_path_);
-    for (std::string line; std::getline(in, line);)
-      rule = nlohmann::json::parse(line).value("rule", "");
-    return rule;
-  }
+  std::string LastRule() { return LastRuleIn(trace_path_); }
   static Bytes Words(size_t size) { return Bytes((size + 7) / 8 * 8); }
 
   // Extended write() with so many bytes of the driver's, and room for as many of its reply.
   long CommandEx(uint32_t command, Bytes request, Bytes* reply, const Bytes& driver = {},
                  size_t driver_out = 0) {
-    request.resize((request.size() + 7) / 8 * 8);
-    Bytes all(24);
-    all.insert(all.end(), request.begin(), request.end());
-    all.insert(all.end(), driver.begin(), driver.end());
-    const uint32_t number = command | 0x80000000;
-    const auto out = static_cast<uint16_t>(reply == nullptr ? 0 : (reply->size() - driver_out) / 8);
-    const uint16_t core[2] = {static_cast<uint16_t>(request.size() / 8), out};
-    const uint64_t address = reply == nullptr ? 0 : reinterpret_cast<uint64_t>(reply->data());
-    const uint16_t own[2] = {static_cast<uint16_t>(driver.size() / 8),
-                             static_cast<uint16_t>(driver_out / 8)};
-    std::memcpy(all.data(), &number, 4);
-    std::memcpy(all.data() + 4, core, 4);
-    std::memcpy(all.data() + 8, &address, 8);
-    std::memcpy(all.data() + 16, own, 4);
-    return file_->Write(all.data(), all.size());
+    return SendWrite(*file_,
+                     ExtendedCommand(command, std::move(request), reply, driver, driver_out));
   }
   // DEVICE.INVOKE_WRITE whose private input or output stands where nothing is.
   long InvokeNowhere(uint32_t command, const Bytes& core, size_t reply, ConstId attribute) {
@@ -95,13 +74,7 @@ class Rules : public RxeTest {
     }
     constexpr uint64_t kNowhere = 64;
     call.Add(number(attribute), 16, kNowhere);
-    Request::Header& header = call.header();
-    header.num_attrs = static_cast<uint16_t>(call.attrs().size());
-    header.length = static_cast<uint16_t>(24 + 16 * call.attrs().size());
-    Bytes all(header.length);
-    std::memcpy(all.data(), &header, 24);
-    std::memcpy(all.data() + 24, call.attrs().data(), all.size() - 24);
-    return file_->Ioctl(0xc0181b01, all.data());
+    return SendIoctl(*file_, call);
   }
 
   long QueryDevice(const Bytes& driver) {
@@ -151,13 +124,7 @@ class Rules : public RxeTest {
     call.AddOut(number(VABI_C(UVERBS_ATTR_CREATE_QP_RESP_CAP)), granted);
     call.AddOut(number(VABI_C(UVERBS_ATTR_CREATE_QP_RESP_QP_NUM)), qpn);
     call.AddOut(number(VABI_C(UVERBS_ATTR_UHW_OUT)), places);
-    Request::Header& header = call.header();
-    header.num_attrs = static_cast<uint16_t>(call.attrs().size());
-    header.length = static_cast<uint16_t>(24 + 16 * call.attrs().size());
-    Bytes all(header.length);
-    std::memcpy(all.data(), &header, 24);
-    std::memcpy(all.data() + 24, call.attrs().data(), all.size() - 24);
-    return file_->Ioctl(0xc0181b01, all.data());
+    return SendIoctl(*file_, call);
   }
   // POST_RECV of one element to a queue pair in INIT.
   long Receiving(const QpWish& wish) {
@@ -305,12 +272,7 @@ class Rules : public RxeTest {
   std::string trace_path_;
 };
 
-struct Offence {
-  const char* kernel;
-  const char* rule;
-  int error;
-  std::function<long(Rules&)> commit;
-};
+using Offence = vabi::Offence<Rules>;
 
 using T = Rules;
 // clang-format off
@@ -350,21 +312,10 @@ const std::vector<Offence>& Offences() {
 
 class EachRxeRule : public testing::TestWithParam<size_t> {};
 
-TEST_P(EachRxeRule, RefusesWithItsErrnoAndName) {
-  const Offence& offence = Offences()[GetParam()];
-  Rules t(offence.kernel);
-  EXPECT_EQ(-offence.error, offence.commit(t));
-  EXPECT_EQ(offence.rule, t.LastRule());
-}
+TEST_P(EachRxeRule, RefusesWithItsErrnoAndName) { ExpectRefusal(Offences()[GetParam()]); }
 
 INSTANTIATE_TEST_SUITE_P(All, EachRxeRule, testing::Range(size_t{0}, Offences().size()),
-                         [](const auto& info) {
-                           const Offence& offence = Offences()[info.param];
-                           std::string name = std::string(offence.rule) + "_" + offence.kernel;
-                           for (char& c : name)
-                             c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-                           return name;
-                         });
+                         [](const auto& info) { return CaseName(Offences()[info.param]); });
 
 }  // namespace
 }  // namespace vabi::rxe

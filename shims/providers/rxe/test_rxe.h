@@ -19,14 +19,13 @@
 #include "shims/fabric/nic.h"
 #include "shims/providers/rxe/driver.h"
 #include "shims/uverbs/device.h"
+#include "shims/uverbs/test_calls.h"
 #include "shims/uverbs/uverbs_file.h"
 
 // rxe as its user space sees it: write() commands, queues mapped from the device, work requests put
 // there by the layout of the kernel's header. Nothing here uses the driver's own reading of them.
 
 namespace vabi::rxe {
-
-using Bytes = std::vector<uint8_t>;
 
 // A queue as librxe maps it. The header's layout: rxe_queue.h of 4.9 to 5.10, rdma_user_rxe.h
 // since.
@@ -150,18 +149,7 @@ class RxeTest : public testing::Test {
 
   // A write() with a reply of so many bytes: the core's and the driver's.
   long Command(uint32_t command, Bytes request, Bytes* reply, const Bytes& driver = {}) {
-    if (reply != nullptr && !reply->empty()) {
-      const auto address = reinterpret_cast<uint64_t>(reply->data());
-      std::memcpy(request.data(), &address, sizeof(address));
-    }
-    Bytes all(8);
-    all.insert(all.end(), request.begin(), request.end());
-    all.insert(all.end(), driver.begin(), driver.end());
-    const uint16_t words[2] = {static_cast<uint16_t>(all.size() / 4),
-                               static_cast<uint16_t>(reply == nullptr ? 0 : reply->size() / 4)};
-    std::memcpy(all.data(), &command, 4);
-    std::memcpy(all.data() + 4, words, 4);
-    return file_->Write(all.data(), all.size());
+    return SendWrite(*file_, LegacyCommand(command, std::move(request), reply, driver));
   }
   static int Errno(long result) { return result < 0 ? static_cast<int>(-result) : 0; }
 

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#ifndef VABI_SHIMS_PROVIDERS_TEST_OFFENCE_H_
+#define VABI_SHIMS_PROVIDERS_TEST_OFFENCE_H_
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "shims/uverbs/test_calls.h"
+
+namespace vabi {
+
+// A call that breaks one rule of a driver, and what the kernel named answers.
+template <typename Fixture>
+struct Offence {
+  const char* kernel;
+  const char* rule;
+  int error;
+  std::function<long(Fixture&)> commit;
+};
+
+// `Fixture` is made of a kernel's name and has LastRule().
+template <typename Fixture>
+void ExpectRefusal(const Offence<Fixture>& offence) {
+  Fixture fixture(offence.kernel);
+  EXPECT_EQ(-offence.error, offence.commit(fixture));
+  EXPECT_EQ(offence.rule, fixture.LastRule());
+}
+
+template <typename Fixture>
+std::string CaseName(const Offence<Fixture>& offence) {
+  return CaseName(std::string(offence.rule) + "_" + offence.kernel);
+}
+
+}  // namespace vabi
+
+#endif  // VABI_SHIMS_PROVIDERS_TEST_OFFENCE_H_

@@ -445,6 +445,15 @@ TEST_F(ObjectsOf61, AttributesNeedTheirState) {
   EXPECT_EQ(Query(qp, VABI_F(ib_uverbs_query_qp_resp, cur_qp_state)), 3u);
 }
 
+// Since 6.6 rxe_qp_from_attr asks __qp_chk_state only when IB_QP_STATE is in the mask.
+TEST_F(Objects, AttributesNeedNoState) {
+  Cq cq = MakeCq();
+  Qp qp = MakeQp(cq, cq, {});
+  EXPECT_GT(Modify(qp, 0x8000, {{MODIFY(min_rnr_timer), 9}}), 0);
+  EXPECT_EQ(Query(qp, VABI_F(ib_uverbs_query_qp_resp, min_rnr_timer)), 9u);
+  EXPECT_EQ(Query(qp, VABI_F(ib_uverbs_query_qp_resp, qp_state)), 0u) << "still in RESET";
+}
+
 // rxe_cq.c:rxe_cq_chk_attr
 TEST_F(ObjectsOf61, NoQueueIsResizedToNothing) {
   Cq cq = MakeCq();

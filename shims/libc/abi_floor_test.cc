@@ -22,8 +22,8 @@ std::pair<int, int> Version(const std::string& text) {
 
 std::set<std::string> TableNames() {
   return {
-#define VABI_SYM(ret, name, params, version) #name,
-#include "shims/libc/symbols.def"
+#define VABI_SYM(ret, name, ...) #name,
+#include VABI_SYMBOLS
 #undef VABI_SYM
   };
 }
@@ -37,7 +37,7 @@ TEST(AbiFloor, NothingIsAskedOfCLibrariesNewerThan217) {
     if (Version(symbol.version) > std::pair(2, 17))
       newer.insert(symbol.name + "@" + symbol.version);
   }
-  EXPECT_GT(imported, 50U) << "the reader of the library sees nothing";
+  EXPECT_GT(imported, 25U) << "the reader of the library sees nothing";
   EXPECT_THAT(newer, ::testing::IsEmpty()) << "bind it to its old version in compat.cc";
 }
 

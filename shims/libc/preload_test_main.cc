@@ -121,6 +121,7 @@ int main(int argc, char** argv) {
   const vabi::libc::Ran ran = vabi::libc::RunProgram(
       command,
       vabi::libc::Environment({"LD_PRELOAD=" VABI_SHIM, "VERBS_ABI_WORLD=" + world,
+                               "VERBS_ABI_RECORD=" + scratch + "/record",
                                "VERBS_ABI_REDIRECT=/verbs-abi/nowhere=" + scratch + "/elsewhere"}));
   std::fputs(ran.output.c_str(), stdout);
   fs::remove_all(scratch, error);

@@ -12,15 +12,17 @@ from verbs_abi import userlands
 from verbs_abi.cells import conformance, ids, plans, programs, worlds
 from verbs_abi.errors import UserError
 from verbs_abi.cells import trace as records_of
+from verbs_abi.run import pass_through
 from verbs_abi.setup import build
 
 # More lines than this about what went past the fake kernel say nothing new.
 SHOWN = 5
 
 
-def add_world_arguments(parser):
-    parser.add_argument("--userland", default=plans.DEFAULT_USERLAND, help="default: %(default)s")
-    parser.add_argument("--kernel", required=True, help="see verbs-abi list kernels")
+def add_world_arguments(parser, kernel_needed=True):
+    parser.add_argument("--userland", default=plans.DEFAULT_USERLAND if kernel_needed else None,
+                        help=f"default: {plans.DEFAULT_USERLAND}")
+    parser.add_argument("--kernel", required=kernel_needed, help="see verbs-abi list kernels")
     parser.add_argument("--provider", action="append", default=[],
                         help="a device of this provider, with its usual name and link; may be repeated")
     parser.add_argument("--device", action="append", default=[], metavar="NAME=DRIVER[,link=ib|roce|iw]",
@@ -50,7 +52,10 @@ def register(subparsers):
                     "ended it.",
         usage="verbs-abi exec --kernel K --provider P [OPTIONS] -- PROGRAM [ARGUMENTS]",
         epilog="For example: verbs-abi exec --kernel debian-6.1.192 --provider mlx5 -- ibv_devinfo -v")
-    add_world_arguments(parser)
+    add_world_arguments(parser, kernel_needed=False)
+    parser.add_argument("--pass-through", action="store_true",
+                        help="no fake kernel: run the program on this machine's own devices and write down what goes "
+                        "to them (with --trace FILE); without --userland, with this machine's own libraries")
     parser.add_argument("--trace", metavar="FILE", help="write every command that crosses the user/kernel border there")
     parser.add_argument("--relax", action="append", default=[], metavar="RULE", help="take one rule of the kernel away")
     parser.add_argument("--keep", metavar="DIR", help="keep the world in this folder")
@@ -114,11 +119,27 @@ def _tell_what_went_past(path):
         print(f"verbs-abi: {text}", file=sys.stderr)
 
 
+def _check(arguments):
+    """UserError for options that do not go together."""
+    if not arguments.pass_through:
+        if not arguments.kernel:
+            raise UserError("no kernel", hint="Name one with --kernel K (verbs-abi list kernels), or ask this machine's "
+                            "own with --pass-through.")
+        return
+    of_a_world = [name for name in ("kernel", "provider", "device", "overlay", "relax", "keep")
+                  if getattr(arguments, name)]
+    if of_a_world:
+        raise UserError(f"--pass-through asks this machine's own kernel: there is no --{of_a_world[0]}")
+    if not arguments.trace:
+        raise UserError("--pass-through without a trace", hint="Name its file with --trace FILE.")
+
+
 def handle(arguments):
     words = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
     if not words:
         raise UserError("no program", hint="For example: verbs-abi exec --kernel debian-6.1.192 --provider mlx5 -- "
                         "ibv_devinfo -v")
+    _check(arguments)
     if arguments.trace:
         try:
             open(arguments.trace, "w", encoding="utf-8").close()
@@ -130,6 +151,10 @@ def handle(arguments):
         except OSError as error:
             raise UserError(f"the folder {arguments.keep} cannot be made: {error.strerror}",
                             hint="Name another with --keep.") from error
+    if arguments.pass_through:
+        status = _wait(pass_through.start(words, arguments.trace, arguments.userland))
+        return status if status >= 0 else 128 - status
+    arguments.userland = arguments.userland or plans.DEFAULT_USERLAND
     status = run(cell_of(arguments), words, arguments.trace or "", arguments.relax, arguments.keep)
     if arguments.trace:
         _tell_what_went_past(arguments.trace)

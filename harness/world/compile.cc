@@ -85,7 +85,7 @@ Result<CompiledWorld> WorldCompiler::Compile(const WorldSpec& spec) {
     }
     if (!found) {
       std::vector<std::string> names;
-      for (const RuleRow& row : RuleRows()) names.emplace_back(row.name);
+      for (size_t i = 0; i < RuleRows().size(); ++i) names.emplace_back(RuleRows()[i].name);
       return Error{"unknown rule \"" + name + "\"" + Nearest(name, names)};
     }
   }

@@ -58,6 +58,7 @@ void FillFromFacts(const facts::Snapshot& snapshot, facts::Arch arch, WorldImage
   // method, or a method was held back.
   for (size_t i = 0; i < MethodRows().size(); ++i) {
     const MethodRow& row = MethodRows()[i];
+    if (*row.name == '\0') continue;
     image->method_served[i] =
         image->constant[Index(row.object)].present && image->constant[Index(row.method)].present;
   }

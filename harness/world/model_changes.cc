@@ -73,21 +73,24 @@ constexpr ErrnoName kErrnoNames[] = {
     {"EXFULL", EXFULL},
 };
 
-std::vector<std::string> NamesOf(std::span<const char* const> names) {
-  return {names.begin(), names.end()};
+template <typename Names>
+std::vector<std::string> NamesOf(const Names& names) {
+  std::vector<std::string> all;
+  for (size_t i = 0; i < names.size(); ++i) all.emplace_back(names[i]);
+  return all;
 }
 
 template <typename Rows>
 std::vector<std::string> RowNames(const Rows& rows) {
   std::vector<std::string> names;
-  for (const auto& row : rows) names.emplace_back(row.name);
+  for (size_t i = 0; i < rows.size(); ++i) names.emplace_back(rows[i].name);
   return names;
 }
 
 std::vector<std::string> FieldNames() {
   std::vector<std::string> names;
-  for (const FieldRow& row : FieldRows()) {
-    names.push_back(std::string(row.structure_name) + "." + row.path);
+  for (size_t i = 0; i < FieldRows().size(); ++i) {
+    names.push_back(std::string(FieldRows()[i].structure_name) + "." + FieldRows()[i].path);
   }
   return names;
 }

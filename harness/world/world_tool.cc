@@ -28,15 +28,17 @@ json ModelOf(const vabi::WorldImage& image) {
   json out = {{"known_by", vabi::KnownByText(image.known_by)}};
   for (size_t i = 0; i < vabi::RuleRows().size(); ++i) {
     const vabi::RuleEntry& rule = image.rule[i];
+    if (*vabi::RuleRows()[i].name == '\0') continue;
     out["rules"][vabi::RuleRows()[i].name] = {{"on", rule.on != 0 && rule.relaxed == 0},
                                               {"errno", strerrorname_np(rule.error)},
                                               {"known_by", vabi::KnownByText(rule.known_by)}};
   }
   for (size_t i = 0; i < vabi::KnobRows().size(); ++i) {
-    out["knobs"][vabi::KnobRows()[i].name] = image.knob[i];
+    if (*vabi::KnobRows()[i].name != '\0') out["knobs"][vabi::KnobRows()[i].name] = image.knob[i];
   }
   for (size_t i = 0; i < vabi::MethodRows().size(); ++i) {
-    out["methods"][vabi::MethodRows()[i].name] = image.method_served[i] != 0;
+    if (*vabi::MethodRows()[i].name != '\0')
+      out["methods"][vabi::MethodRows()[i].name] = image.method_served[i] != 0;
   }
   for (size_t i = 0; i < vabi::WriteNames().size(); ++i) {
     out["write"][vabi::WriteNames()[i]] = image.write_served[i] != 0;
@@ -110,12 +112,14 @@ int Serve(const std::string& root) {
 
 int PrintRules() {
   json rules = json::array();
-  for (const vabi::RuleRow& row : vabi::RuleRows()) {
-    rules.push_back({{"name", row.name},
-                     {"errno", strerrorname_np(row.error)},
-                     {"kind", row.kind == vabi::RuleKind::check ? "check" : "structural"},
-                     {"source", row.source}});
-  }
+  vabi::RuleRows().ForParts([&](std::span<const vabi::RuleRow> rows) {
+    for (const vabi::RuleRow& row : rows) {
+      rules.push_back({{"name", row.name},
+                       {"errno", strerrorname_np(row.error)},
+                       {"kind", row.kind == vabi::RuleKind::check ? "check" : "structural"},
+                       {"source", row.source}});
+    }
+  });
   std::cout << rules.dump(1) << "\n";
   return 0;
 }

@@ -66,7 +66,9 @@ class Target {
              SeedOf(static_cast<uint8_t>(number), extended, *entry));
       }
     }
-    for (const MethodRow& row : MethodRows()) {
+    for (size_t i = 0; i < MethodRows().size(); ++i) {
+      const MethodRow& row = MethodRows()[i];
+      if (*row.name == '\0') continue;
       const auto object = static_cast<uint16_t>(world_.world().Flag(row.object));
       const auto method = static_cast<uint16_t>(world_.world().Flag(row.method));
       const CompiledMethod* compiled = device.methods().Find(object, method);

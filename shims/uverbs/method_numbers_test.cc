@@ -10,7 +10,9 @@ namespace {
 // Numbers of the newest facts, names on a kernel whose headers know no ioctl at all.
 TEST(MethodNumbers, NameWhatAnOldKernelHasNoNameFor) {
   TestWorld newest("debian-7.3.4", {"mlx5"}), oldest("linux-4.4", {"mlx5"});
-  for (const MethodRow& row : MethodRows()) {
+  for (size_t i = 0; i < MethodRows().size(); ++i) {
+    const MethodRow& row = MethodRows()[i];
+    if (*row.name == '\0') continue;
     const auto object = newest.world().Constant(row.object),
                method = newest.world().Constant(row.method);
     ASSERT_TRUE(object && method) << row.name;

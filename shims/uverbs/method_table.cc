@@ -131,7 +131,9 @@ constexpr MethodNumber kNumbers[] = {
 }  // namespace
 
 const char* MethodTable::NameOf(const World& world, uint16_t object, uint16_t method) {
-  for (const MethodRow& row : MethodRows()) {
+  for (size_t i = 0; i < MethodRows().size(); ++i) {
+    const MethodRow& row = MethodRows()[i];
+    if (*row.name == '\0') continue;
     const auto object_id = world.Constant(row.object), method_id = world.Constant(row.method);
     if (object_id && method_id && *object_id == object && *method_id == method) return row.name;
   }

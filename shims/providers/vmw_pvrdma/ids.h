@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#ifndef VABI_SHIMS_PROVIDERS_VMW_PVRDMA_IDS_H_
+#define VABI_SHIMS_PROVIDERS_VMW_PVRDMA_IDS_H_
+
+#define VABI_PROVIDER vmw_pvrdma
+#define VABI_PROVIDER_DEF "shims/providers/vmw_pvrdma/abi.def"
+#include "harness/world/provider_ids.inc"
+#undef VABI_PROVIDER
+#undef VABI_PROVIDER_DEF
+
+#endif  // VABI_SHIMS_PROVIDERS_VMW_PVRDMA_IDS_H_

@@ -44,9 +44,12 @@ std::unique_ptr<Driver> MakeDriver(DriverId id) {
   }
 #define VABI_DRIVER(name, driver_id_const) \
   if (id == DriverId::name) return std::make_unique<UnmodelledDriver>(id);
-#include "harness/world/row_macros.inc"
-#include "harness/world/row_macros_end.inc"
+#define VABI_CONST(name)
+#define VABI_KNOB(id, name, value, doc)
 #include "shims/uverbs/drivers.def"
+#undef VABI_DRIVER
+#undef VABI_CONST
+#undef VABI_KNOB
   return nullptr;
 }
 

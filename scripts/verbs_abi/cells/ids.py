@@ -21,6 +21,13 @@ SCENARIOS = {
     "negotiate": "which devices are found, and which provider takes each",
     "abi-sweep": "a device for each ABI version from 0 to 10 and at the ends of signed and unsigned numbers: which are taken",
     "conformance": "the conformance suites that hold for this cell",
+    "old-app": "the journey, built with 33.2's headers and libraries",
+    "old-suites": "the conformance suites, built with 33.2's headers and libraries",
+    "new-app": "the journey, built with 65.0's headers and libraries",
+    "newest": "a program that refers to a symbol of each of 65.0's version nodes",
+    "compat-1_0": "a program of 2006, linked to IBVERBS_1.0 alone: data, and events of its own objects",
+    "compat-1_0-query-port": "the same: a port's attributes stay within 1.0's structure",
+    "compat-1_0-query-qp": "the same: the attributes of a queue pair without a shared receive queue",
 }
 USUAL = "journey"
 

@@ -108,8 +108,8 @@ def _messages(ended):
     return [match.group(0) for match in MESSAGE.finditer(ended.stderr)]
 
 
-def judge(cell, ended, records, wants_data=True):
-    """The Outcome of a cell that ran a journey (or a shipped program, for which wants_data is False)."""
+def judge(cell, ended, records, must=DATA_STEPS):
+    """The Outcome of a cell that ran a journey or the like; must: the steps that prove it, none for a shipped program."""
     steps, _ = steps_of(ended.stdout)
     result = Outcome("broken", route=features.route(records), discovery=features.discovery(records),
                      trace_digest=trace.digest(records), tests=_tests(steps))
@@ -135,20 +135,20 @@ def judge(cell, ended, records, wants_data=True):
     if ended.signal:
         result.message = f"crashed: {ended.signal_name}" + _after(steps)
         return result
-    return _judge_steps(result, steps, ended, records, wants_data)
+    return _judge_steps(result, steps, ended, records, must)
 
 
 def _after(steps):
     return f" after step {steps[-1]['step']}" if steps else " before its first step"
 
 
-def _judge_steps(result, steps, ended, records, wants_data):
+def _judge_steps(result, steps, ended, records, must):
     messages = _messages(ended)
     failed = [step for step in steps if not step["ok"] and not step.get("optional")]
     if ended.status == 0 and not failed:
         done = {step["step"] for step in steps if step["ok"]}
-        lacking = [name for name in DATA_STEPS if name not in done] if wants_data else []
-        if lacking or result.route is None and wants_data:
+        lacking = [name for name in must if name not in done]
+        if lacking or result.route is None and must:
             result.message = f"ended well without {', '.join(lacking) or 'a single command'}"
             return result
         if result.lost:

@@ -8,7 +8,7 @@ import shlex
 import threading
 
 from verbs_abi import userlands
-from verbs_abi.cells import (conformance, expect, ids, known, negotiation, outcome, plugins, programs, runner, steps, trace,
+from verbs_abi.cells import (applications, conformance, expect, ids, known, negotiation, outcome, plugins, programs, runner, steps, trace,
                              worlds)
 from verbs_abi.errors import UserError
 
@@ -38,14 +38,28 @@ def program_of(scenario):
     """The program (programs.PROGRAMS) that a scenario runs, or None for a shipped one."""
     if scenario in negotiation.SCENARIOS:
         return negotiation.PROGRAM
+    if scenario in applications.APPLICATIONS:
+        return applications.APPLICATIONS[scenario].program
     return None if scenario in SHIPPED else scenario
 
 
+def built_with(cell_userland, scenario):
+    """The name of the userland whose headers and libraries a scenario's program is built with."""
+    application = applications.APPLICATIONS.get(scenario)
+    return application.built_with or cell_userland if application else cell_userland
+
+
+def suites(cell):
+    """Does it run the conformance suites?"""
+    return program_of(cell.scenario) == conformance.SCENARIO
+
+
 def argv_of(setup, cell):
-    userland = setup.userland(cell.userland)
     if cell.scenario in SHIPPED:
         return list(SHIPPED[cell.scenario])
-    return [str(programs.build(program_of(cell.scenario), userland))]
+    userland = setup.userland(built_with(cell.userland, cell.scenario))
+    application = applications.APPLICATIONS.get(cell.scenario)
+    return [str(programs.build(program_of(cell.scenario), userland)), *(application.arguments if application else ())]
 
 
 def exec_line(cell):
@@ -53,7 +67,9 @@ def exec_line(cell):
     cell = negotiation.widened(cell)
     devices = " ".join(f"--provider {device}" if not device.name else f"--device {device}" for device in cell.devices)
     overlays = "".join(f" --overlay {shlex.quote(text)}" for text in cell.overlays)
-    program = " ".join(SHIPPED.get(cell.scenario) or ["@" + program_of(cell.scenario)])
+    application = applications.APPLICATIONS.get(cell.scenario)
+    own = ["@" + (cell.scenario if application else program_of(cell.scenario) or "")]
+    program = " ".join(SHIPPED.get(cell.scenario) or own)
     return (f"./verbs-abi exec --userland {cell.userland} --kernel {cell.kernel} {devices}{overlays} -- {program}")
 
 
@@ -62,7 +78,7 @@ def run_raw(setup, cell, relax=()):
     userland = setup.userland(cell.userland)
     with worlds.run_folder() as folder:
         trace_path = folder / "trace.jsonl"
-        told = setup.compiler.tell(negotiation.widened(cell), folder, trace_path, relax, model=cell.scenario == conformance.SCENARIO)
+        told = setup.compiler.tell(negotiation.widened(cell), folder, trace_path, relax, model=suites(cell))
         seen = plugins.altered(userland, cell, folder)
         argv, env = seen.command(argv_of(setup, cell), worlds.shim(setup.build))
         if "model" in told:
@@ -84,6 +100,17 @@ def _check_mapped(userland, report, result):
         result.message = f"the program ran on another userland's libraries: {', '.join(found.strays)}"
 
 
+def _judge_application(setup, cell, ended, records):
+    application = applications.APPLICATIONS[cell.scenario]
+    program = argv_of(setup, cell)[0]
+    refused = applications.refused(ended, program, setup.userland(cell.userland))
+    if refused is not None:
+        return refused
+    if suites(cell):
+        return conformance.judge(ended, records)
+    return outcome.judge(cell, ended, records, must=application.must)
+
+
 def _now():
     return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
@@ -99,13 +126,14 @@ def run_cell(setup, cell):
         return {**row, "outcome": "absent", "verdict": "expected", "message": str(reason)}
     except UserError as error:
         return {**row, "outcome": None, "verdict": "not_run", "message": str(error)}
-    suites = cell.scenario == conformance.SCENARIO
-    if suites:
+    if cell.scenario in applications.APPLICATIONS:
+        result = _judge_application(setup, cell, ended, records)
+    elif suites(cell):
         result = conformance.judge(ended, records)
     elif cell.scenario in negotiation.SCENARIOS:
         result = negotiation.judge(cell, ended, records, told_world)
     else:
-        result = outcome.judge(cell, ended, records, wants_data=cell.scenario == ids.USUAL)
+        result = outcome.judge(cell, ended, records, must=outcome.DATA_STEPS if cell.scenario == ids.USUAL else ())
     _check_mapped(setup.userland(cell.userland), ended.stdout, result)
     verdict, told = expect.verdict(cell, result)
     row |= {"outcome": result.outcome, "verdict": verdict, "expectation": told, "route": result.route,
@@ -114,7 +142,7 @@ def run_cell(setup, cell):
             "world_digest": "fnv:" + told_world["digest"], "tests": result.tests, "finished": _now(),
             "known_by": known.of_cell(cell), "signal": ended.signal_name, "limit": ended.limit,
             "exit_status": ended.status, "duration_ms": round(ended.seconds * 1000, 1),
-            "steps": conformance.tell(result) if suites
+            "steps": conformance.tell(result) if suites(cell)
             else negotiation.tell(result) if cell.scenario in negotiation.SCENARIOS
             else steps.tell(records, result, ended, outcome.steps_of(ended.stdout)[0])}
     if result.outcome == "unmodelled":

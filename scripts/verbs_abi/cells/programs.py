@@ -3,6 +3,9 @@
 
 A program is a row of PROGRAMS: a folder of sources and what to link. The result is kept in the cache under a digest
 of sources, flags and userland. libstdc++ is linked in, so that a program built here runs on every libc of the axis.
+
+A program with a `node` is linked to a stub of libibverbs that exports that version node's symbols and nothing else: it
+is one program for all userlands, built without any headers of theirs.
 """
 
 import concurrent.futures
@@ -16,24 +19,34 @@ import tempfile
 
 from verbs_abi import locks, paths
 from verbs_abi.errors import UserError
+from verbs_abi.symbols import read
 
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """sources: folders or files below the project's root; flags and libraries for g++."""
+    """sources: folders or files below the project's root; flags and libraries for g++; node: see above."""
 
     sources: tuple
     flags: tuple = ()
     libraries: tuple = ("-libverbs",)
+    node: str | None = None
 
 
 # ccache is one of the packages that a build brings in; without it, it is only slower.
 COMPILER = (*filter(None, [shutil.which("ccache")]), "g++")
 COMMON = ("-std=c++20", "-O1", "-g1", "-Wall", "-Wextra", "-Werror", "-static-libstdc++", "-static-libgcc")
 
+# A release's facts that have the oldest nodes.
+STUB_FACTS = "deb-33.2"
+
 PROGRAMS = {
     "negotiate": Program(("harness/cells/negotiate", "harness/cells/journey/mapped.cc"), ("-fno-exceptions", "-fno-rtti"), ("-libverbs", "-ldl")),
     "journey": Program(("harness/cells/journey",), ("-fno-exceptions", "-fno-rtti")),
+    # A program of 2006, and one of tomorrow: each takes what one end of the history of versions has.
+    "compat-1_0": Program(("harness/cells/compat_1_0", "harness/cells/journey/mapped.cc", "harness/cells/journey/step.cc"),
+                          ("-fno-exceptions", "-fno-rtti"), ("-libverbs", "-Wl,-z,now"), node="IBVERBS_1.0"),
+    "newest": Program(("harness/cells/newest", "harness/cells/journey/mapped.cc", "harness/cells/journey/step.cc"),
+                      ("-fno-exceptions", "-fno-rtti"), ("-libverbs", "-Wl,-z,now")),
     "bench": Program(("bench/verbs", "harness/cells/journey/queue_pair.cc", "harness/cells/journey/step.cc"),
                      ("-O2", "-fno-exceptions", "-fno-rtti")),
     # GoogleTest of the machine that builds, linked in. Not optimised: half of the time to build, none to run.
@@ -66,8 +79,25 @@ def _digest(program, userland):
     digest = hashlib.sha256()
     for path in _files(program) + _headers(program):
         digest.update(str(path.relative_to(paths.ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
-    digest.update(repr((COMMON, program.flags, program.libraries, userland.headers_digest or userland.digest)).encode())
+    made_for = _stub_symbols(program.node) if program.node else userland.headers_digest or userland.digest
+    digest.update(repr((COMMON, program.flags, program.libraries, made_for)).encode())
     return digest.hexdigest()[:24]
+
+
+def _stub_symbols(node):
+    """What libibverbs exports under a node, by the stored facts."""
+    library = read.stored(STUB_FACTS)["libraries"]["libibverbs.so.1"]
+    return [name for name, versions in library["symbols"].items() if node in (version.rstrip("@") for version in versions)]
+
+
+def _make_stub(node, folder):
+    """A libibverbs.so in `folder` whose only symbols are the node's; the linker asks no more of it."""
+    symbols = _stub_symbols(node)
+    folder.mkdir()
+    (folder / "stub.c").write_text("".join(f"void {name}(void);\nvoid {name}(void) {{}}\n" for name in symbols))
+    (folder / "stub.map").write_text(f"{node} {{ global: {'; '.join(symbols)}; local: *; }};\n")
+    _run(["gcc", "-shared", "-fPIC", "-nostdlib", "-Wl,-soname,libibverbs.so.1",
+          f"-Wl,--version-script,{folder / 'stub.map'}", str(folder / "stub.c"), "-o", str(folder / "libibverbs.so")])
 
 
 def build(name, userland, progress=None):
@@ -77,6 +107,8 @@ def build(name, userland, progress=None):
     folder.mkdir(exist_ok=True)
     # Userlands of one source and equal public headers share the program.
     owner = userland.name.partition("+")[0] if userland.headers_digest else userland.name
+    if program.node:
+        owner = program.node
     target = folder / f"{name}-{owner}-{_digest(program, userland)}"
     if target.exists():
         return target
@@ -97,8 +129,9 @@ def _compile(program, userland, target, told):
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         def compiled(source):
             made = pathlib.Path(scratch) / (source.stem + ".o")
-            _run([*COMPILER, *COMMON[:-2], *program.flags, "-isystem", str(userland.include_dir),
-                  "-I", str(paths.ROOT), "-c", str(source), "-o", str(made)])
+            headers = () if program.node else ("-isystem", str(userland.include_dir))
+            _run([*COMPILER, *COMMON[:-2], *program.flags, *headers, "-I", str(paths.ROOT), "-c", str(source),
+                  "-o", str(made)])
             return str(made)
 
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -109,6 +142,9 @@ def _compile(program, userland, target, told):
                 told(len(objects), len(files))
         made = pathlib.Path(scratch) / target.name
         library_dir = userland.library_dirs[0]
+        if program.node:
+            library_dir = pathlib.Path(scratch) / "stub"
+            _make_stub(program.node, library_dir)
         _run(["g++", *objects, "-static-libstdc++", "-static-libgcc", "-L", str(library_dir),
               "-Wl,--allow-shlib-undefined", *program.libraries, "-o", str(made)])
         os.replace(made, target)

@@ -144,9 +144,17 @@ def _userlands(cells, show):
             lacking[name] = error
             show.note(f"not run: {error}")
             continue
-        for program in programs.PROGRAMS:
-            if any(cell.userland == name and pool.program_of(cell.scenario) == program for cell in cells):
-                programs.build(program, ready[name], show)
+        wanted = {(pool.built_with(name, cell.scenario), pool.program_of(cell.scenario)) for cell in cells
+                  if cell.userland == name}
+        for owner, program in sorted((pair for pair in wanted if pair[1]), key=str):
+            if owner not in ready and owner not in lacking:
+                try:
+                    ready[owner] = userlands.get(owner)
+                except UserError as error:
+                    lacking[owner] = error
+                    show.note(f"not run: {error}")
+            if owner in ready:
+                programs.build(program, ready[owner], show)
     if not ready and lacking:
         raise next(iter(lacking.values()))
     return ready, lacking

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 from verbs_abi import userlands
-from verbs_abi.cells import conformance, ids, plans, programs, worlds
+from verbs_abi.cells import applications, conformance, ids, plans, programs, worlds
 from verbs_abi.errors import UserError
 from verbs_abi.cells import trace as records_of
 from verbs_abi.run import pass_through
@@ -66,8 +66,13 @@ def register(subparsers):
 def _argv(words, userland):
     if words[0].startswith("@"):
         name = words[0][1:]
+        known = [*programs.PROGRAMS, *(name for name in applications.APPLICATIONS if name not in programs.PROGRAMS)]
+        application = applications.APPLICATIONS.get(name)
+        if application is not None:
+            built_with = userlands.get(application.built_with) if application.built_with else userland
+            return [str(programs.build(application.program, built_with)), *application.arguments, *words[1:]]
         if name not in programs.PROGRAMS:
-            raise UserError(f"no program '{words[0]}'", hint="There are: " + ", ".join("@" + n for n in programs.PROGRAMS))
+            raise UserError(f"no program '{words[0]}'", hint="There are: " + ", ".join("@" + n for n in known))
         return [str(programs.build(name, userland)), *words[1:]]
     return words
 
@@ -94,7 +99,7 @@ def run(cell, words, trace="", relax=(), keep=None):
     userland = userlands.get(cell.userland)
     with worlds.run_folder() as scratch, worlds.Compiler(folder) as compiler:
         home = scratch if keep is None else keep
-        suites = words[0] == "@" + conformance.SCENARIO
+        suites = words[0] in ("@" + conformance.SCENARIO, "@old-suites")
         trace = os.path.abspath(trace) if trace else str(scratch / "trace.jsonl") if suites else ""
         try:
             told = compiler.tell(cell, home, trace, relax, model=suites)

@@ -112,30 +112,37 @@ constexpr uint64_t Mix(uint64_t digest, std::string_view text) {
 }
 
 template <typename Row, typename Name>
-void MixAll(const Table<Row>& table, uint64_t* digest, Name name) {
-  table.ForParts([&](std::span<const Row> rows) {
-    for (const Row& row : rows) *digest = Mix(*digest, name(row));
-    *digest = Mix(*digest, "/");
-  });
+constexpr void MixPart(std::span<const Row> rows, uint64_t* digest, Name name) {
+  for (const Row& row : rows) *digest = Mix(*digest, name(row));
+  *digest = Mix(*digest, "/");
 }
+template <typename Row, typename Name>
+constexpr void MixParts(std::span<const Row> shared, std::span<const std::span<const Row>> blocks,
+                        uint64_t* digest, Name name) {
+  MixPart(shared, digest, name);
+  for (const std::span<const Row> rows : blocks) MixPart(rows, digest, name);
+}
+#define VABI_MIX(Row, rows, name) \
+  MixParts<Row>(Behind(shared_rows::rows, kWhole), rows##Blocks, &digest, name)
 
-uint64_t Digest() {
+constexpr uint64_t Digest() {
   uint64_t digest = 0xcbf29ce484222325ULL ^ sizeof(WorldImage);
-  MixAll(kStructNamesTable, &digest, [](const char* name) { return name; });
-  MixAll(kFieldRowsTable, &digest, [](const FieldRow& row) { return row.structure_name; });
-  MixAll(kFieldRowsTable, &digest, [](const FieldRow& row) { return row.path; });
-  MixAll(kConstNamesTable, &digest, [](const char* name) { return name; });
-  MixAll(kRuleRowsTable, &digest, [](const RuleRow& row) { return row.name; });
-  MixAll(kKnobRowsTable, &digest, [](const KnobRow& row) { return row.name; });
-  MixAll(kMethodRowsTable, &digest, [](const MethodRow& row) { return row.name; });
+  VABI_MIX(Name, kStructNames, [](const char* name) { return name; });
+  VABI_MIX(FieldRow, kFieldRows, [](const FieldRow& row) { return row.structure_name; });
+  VABI_MIX(FieldRow, kFieldRows, [](const FieldRow& row) { return row.path; });
+  VABI_MIX(Name, kConstNames, [](const char* name) { return name; });
+  VABI_MIX(RuleRow, kRuleRows, [](const RuleRow& row) { return row.name; });
+  VABI_MIX(KnobRow, kKnobRows, [](const KnobRow& row) { return row.name; });
+  VABI_MIX(MethodRow, kMethodRows, [](const MethodRow& row) { return row.name; });
   for (const char* name : kWriteNames) digest = Mix(digest, name);
   for (const char* name : kWriteExNames) digest = Mix(digest, name);
   for (const char* name : kOpNames) digest = Mix(digest, name);
   for (const DriverRow& row : kDriverRows) digest = Mix(digest, row.name);
   return digest;
 }
-// Not worked out by the compiler: a constant evaluation of this length passes its limits.
-const uint64_t kDigest = Digest();
+#undef VABI_MIX
+// Worked out by the compiler: the shim asks for it before any constructor has run.
+constexpr uint64_t kDigest = Digest();
 
 }  // namespace
 

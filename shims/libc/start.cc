@@ -12,6 +12,7 @@
 
 #include "harness/world/world.h"
 #include "shims/libc/descriptors.h"
+#include "shims/libc/mapped.h"
 #include "shims/libc/paths.h"
 #include "shims/libc/state.h"
 #include "shims/sys/sys.h"
@@ -67,7 +68,10 @@ const WorldImage* MapWorld(const char* path) {
 
 // Loaded before the program's own libraries in most cases, but never relied upon: every wrapper
 // starts us.
-__attribute__((constructor)) void StartEarly() { Active(); }
+__attribute__((constructor)) void StartEarly() {
+  Active();
+  TellMapped();
+}
 
 }  // namespace
 

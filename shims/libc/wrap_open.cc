@@ -11,6 +11,7 @@
 
 #include "shims/libc/attributes.h"
 #include "shims/libc/descriptors.h"
+#include "shims/libc/mapped.h"
 #include "shims/libc/originals.h"
 #include "shims/libc/paths.h"
 #include "shims/libc/unreadable_file.h"
@@ -46,6 +47,7 @@ int OpenNode(const Located& where, int flags) {
   if (flags & O_DIRECTORY) return -ENOTDIR;
   if (flags & O_PATH) return sys::Open(where.real, flags & ~O_CREAT);
   if (!InstallFakeKernels()) return -ENXIO;
+  TellMapped();  // the plug-ins are there now
   Opened opened;
   const int result = FakeKernel::OpenNode(node.path, flags, &opened);
   if (result > 0) {

@@ -27,7 +27,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 #include <string>
@@ -499,6 +501,40 @@ TEST(Worlds, ThatDoNotFitEndTheProgramWithOneLine) {
   const Ran other = RunProgram({"/bin/true"}, Environment({"VERBS_ABI_WORLD=" + broken}));
   EXPECT_EQ(other.status, 2);
   EXPECT_THAT(other.output, HasSubstr("another build"));
+}
+
+TEST(Worlds, TellWhatEachProcessHasLoaded) {
+  const std::string told = ScratchDir() + "/mapped";
+  const auto environment = Environment({"VERBS_ABI_MAPPED=" + told});
+  ASSERT_EQ(RunProgram({"/bin/true"}, Environment({})).status, 0);
+  EXPECT_FALSE(std::filesystem::exists(told));
+  // One starts another with nothing left of its environment.
+  ASSERT_EQ(RunProgram({"/usr/bin/env", "-i", "/bin/sh", "-c", "/bin/true; :"}, environment).status,
+            0);
+  std::ifstream in(told);
+  std::map<std::string, std::set<std::string>> files;
+  for (std::string pid, path; in >> pid >> path;) {
+    files[pid].insert(path.substr(path.rfind('/') + 1));
+  }
+  EXPECT_EQ(files.size(), 2u);
+  for (const auto& [pid, names] : files) {
+    EXPECT_TRUE(names.contains("libverbs_abi_shim.so")) << pid;
+    EXPECT_TRUE(names.contains("libc.so.6")) << pid;
+  }
+}
+
+TEST(Worlds, TellWhatWasLoadedLater) {
+  const std::string told = ScratchDir() + "/mapped-later";
+  setenv("VERBS_ABI_MAPPED", told.c_str(), 1);
+  void* library = dlopen("libresolv.so.2", RTLD_NOW);
+  ASSERT_NE(library, nullptr);
+  const int fd = open(kNode, O_RDWR | O_CLOEXEC);
+  close(fd);
+  dlclose(library);
+  unsetenv("VERBS_ABI_MAPPED");
+  std::ifstream in(told);
+  const std::string text(std::istreambuf_iterator<char>(in), {});
+  EXPECT_THAT(text, HasSubstr("/libresolv.so.2\n"));
 }
 
 TEST(Worlds, AreOptional) {

@@ -11,6 +11,7 @@ from verbs_abi import userlands
 from verbs_abi.cells import (applications, conformance, expect, ids, known, negotiation, outcome, plugins, programs, runner, steps, trace,
                              worlds)
 from verbs_abi.errors import UserError
+from verbs_abi.userlands import mapped
 
 # How a scenario is started: argv by scenario; "{journey}" is the program built for the userland.
 SHIPPED = {"devinfo": ["ibv_devinfo", "-v"], "devices": ["ibv_devices"]}
@@ -74,7 +75,10 @@ def exec_line(cell):
 
 
 def run_raw(setup, cell, relax=()):
-    """(Ended, trace records, what vabi-world said of the world) of a cell. Raises worlds.Absent and UserError."""
+    """(Ended, trace records, what vabi-world said of the world) of a cell. Raises worlds.Absent and UserError.
+
+    The third has "mapped" too: {process id: files that it has loaded}.
+    """
     userland = setup.userland(cell.userland)
     with worlds.run_folder() as folder:
         trace_path = folder / "trace.jsonl"
@@ -83,7 +87,9 @@ def run_raw(setup, cell, relax=()):
         argv, env = seen.command(argv_of(setup, cell), worlds.shim(setup.build))
         if "model" in told:
             env |= conformance.write_facts(folder, cell, userland, told, trace_path)
+        env["VERBS_ABI_MAPPED"] = str(folder / "mapped")
         ended = runner.run(argv, worlds.environment(told["world"], env), cwd=folder)
+        told["mapped"] = mapped.told(folder / "mapped")
         records = trace.read(trace_path)
         if setup.keep_traces and trace_path.exists():
             name = cell.id.replace("/", "~")
@@ -91,13 +97,19 @@ def run_raw(setup, cell, relax=()):
     return ended, records, told
 
 
-def _check_mapped(userland, report, result):
-    """A cell whose program mapped another userland's library says nothing about its own: broken, whatever came of it."""
-    paths = [row["mapped"] for row in outcome.rows_of(report) if "mapped" in row]
-    found = userland.mapped_ok("".join(f"0-1 r-xp 00000000 00:00 0 {path}\n" for path in paths))
-    if not found.ok:
-        result.outcome, result.by = "broken", None
-        result.message = f"the program ran on another userland's libraries: {', '.join(found.strays)}"
+def check_mapped(userland, report, processes, result):
+    """A cell of which any process has loaded another userland's library says nothing about its own: broken, whatever
+    came of it.
+
+    report: the program's, whose "mapped" rows are of its /proc/self/maps; processes: {process id: files}.
+    """
+    own = [row["mapped"] for row in outcome.rows_of(report) if "mapped" in row]
+    for paths in [own, *processes.values()]:
+        found = userland.mapped_ok("".join(f"0-1 r-xp 00000000 00:00 0 {path}\n" for path in paths))
+        if not found.ok:
+            result.outcome, result.by = "broken", None
+            result.message = f"a process ran on another userland's libraries: {', '.join(found.strays)}"
+            return
 
 
 def _judge_application(setup, cell, ended, records):
@@ -134,7 +146,7 @@ def run_cell(setup, cell):
         result = negotiation.judge(cell, ended, records, told_world)
     else:
         result = outcome.judge(cell, ended, records, must=outcome.DATA_STEPS if cell.scenario == ids.USUAL else ())
-    _check_mapped(setup.userland(cell.userland), ended.stdout, result)
+    check_mapped(setup.userland(cell.userland), ended.stdout, told_world["mapped"], result)
     verdict, told = expect.verdict(cell, result)
     row |= {"outcome": result.outcome, "verdict": verdict, "expectation": told, "route": result.route,
             "lost": result.lost, "features": result.features, "rule": result.rule, "errno": result.errno,

@@ -46,6 +46,19 @@ def files(maps_text):
     return list(found)
 
 
+def told(path):
+    """{process id: files that it has loaded, without symbolic links} of the file that VERBS_ABI_MAPPED named.
+
+    Call it before the run folder goes: views of plug-ins stand there.
+    """
+    found = {}
+    if path.exists():
+        for line in path.read_text(errors="replace").splitlines():
+            process, _, name = line.partition(" ")
+            found.setdefault(process, []).append(os.path.realpath(name))
+    return found
+
+
 def check(maps_text, root, libc_root=None, netlink=True):
     """Sorts the mapped RDMA libraries, and the C library, into the userland's own and strays.
 

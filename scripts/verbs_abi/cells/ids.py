@@ -16,6 +16,7 @@ from verbs_abi.errors import UserError, unknown
 # Scenario, what is run. The usual one is not written in a cell's name.
 SCENARIOS = {
     "journey": "what every application does: open, make objects, move data with every byte checked",
+    "control": "the control path without data: open, make each kind of object, all states of a queue pair",
     "devinfo": "ibv_devinfo -v, as shipped",
     "devices": "ibv_devices, as shipped",
     "negotiate": "which devices are found, and which provider takes each",

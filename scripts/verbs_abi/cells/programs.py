@@ -47,6 +47,8 @@ PROGRAMS = {
                           ("-fno-exceptions", "-fno-rtti"), ("-libverbs", "-Wl,-z,now"), node="IBVERBS_1.0"),
     "newest": Program(("harness/cells/newest", "harness/cells/journey/mapped.cc", "harness/cells/journey/step.cc"),
                       ("-fno-exceptions", "-fno-rtti"), ("-libverbs", "-Wl,-z,now")),
+    "control": Program(("harness/cells/control", "harness/cells/journey/mapped.cc", "harness/cells/journey/queue_pair.cc",
+                        "harness/cells/journey/step.cc"), ("-fno-exceptions", "-fno-rtti")),
     "bench": Program(("bench/verbs", "harness/cells/journey/queue_pair.cc", "harness/cells/journey/step.cc"),
                      ("-O2", "-fno-exceptions", "-fno-rtti")),
     # GoogleTest of the machine that builds, linked in. Not optimised: half of the time to build, none to run.

@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 
-from verbs_abi import errors
+from verbs_abi import children, errors
 
 # name, module, what it does
 COMMANDS = (
@@ -95,17 +95,18 @@ def main(argv):
                 hint="The command comes first: verbs-abi COMMAND [ARGUMENTS]",
             )
         arguments = _parse(argv)
-        status = arguments.handler(arguments)
+        with children.interruptible():
+            status = arguments.handler(arguments)
         sys.stdout.flush()
         return errors.EXIT_OK if status is None else status
     except errors.UserError as error:
         sys.stdout.flush()
         print(f"verbs-abi: {error}", file=sys.stderr)
-        return errors.EXIT_USAGE
+        return error.status
     except BrokenPipeError:
         # The reader of our output has gone (`| head`): nothing left to say, also not at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as asked:
         print("verbs-abi: interrupted", file=sys.stderr)
-        return 128 + signal.SIGINT
+        return 128 + getattr(asked, "number", signal.SIGINT)

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from verbs_abi import cli, paths
+from verbs_abi import cli, listing, paths
 
 
 def start(*words, launcher=paths.LAUNCHER, cwd="/", **env):
@@ -54,6 +54,38 @@ def test_unknown_options_and_axes_are_usage_errors():
         2,
         "verbs-abi: unknown list 'kernel'\nNearest: kernels\n",
     )
+
+
+def test_list_alone_tells_what_can_be_listed():
+    result = start("list")
+    assert result.returncode == 0
+    named = [line.split()[0] for line in result.stdout.splitlines()[1:]]
+    assert [row["name"] for row in json.loads(start("list", "--json").stdout)] == named
+    assert {"kernels", "userlands", "cells", "rules"} <= set(named)
+    for name in named:
+        assert name in listing.LISTS and listing.ABOUT[name] in result.stdout
+
+
+@pytest.mark.parametrize("command, actions", (("facts", ("extract", "diff", "list")), ("oracle", ("record", "check"))))
+def test_a_command_without_its_action_tells_the_actions(command, actions):
+    result = start(command)
+    assert (result.returncode, result.stdout) == (2, "")
+    for action in actions:
+        assert f"\n    {action}" in result.stderr
+    wrong = start(command, "frob")
+    assert wrong.returncode == 2 and "invalid choice: 'frob'" in wrong.stderr
+
+
+@pytest.mark.parametrize("words", (
+    ("list", "cells", "--kernel"), ("run", "--kernel"), ("explain",), ("world", "--kernel"),
+    ("exec", "--provider", "rxe", "--kernel")))
+def test_a_kernel_that_is_only_a_parent_is_told_to_be_none_to_run_on(words):
+    name = "deb-44.0/linux-6.1/rxe" if words == ("explain",) else "linux-6.1"
+    result = start(*words, name, *(("--", "true") if words[0] == "exec" else ()))
+    assert (result.returncode, result.stdout) == (2, "")
+    first, second = result.stderr.splitlines()
+    assert first == "verbs-abi: 'linux-6.1' is no kernel to run on: its file only holds what others have in common"
+    assert "debian-6.1.192" in second
 
 
 def test_a_reader_that_went_away_is_no_traceback():
@@ -102,6 +134,7 @@ def test_cells_are_listed_as_a_plan_has_them_or_as_named():
         (("--plan", "quik"), "plan 'quik'", "quick"),
         (("--kernel", "linux-416"), "kernel 'linux-416'", "linux-4.16"),
         (("--provider", "mlx"), "provider 'mlx'", "mlx5"),
+        (("--provider", "mlx5+rxx"), "provider 'rxx'", "rxe"),
         (("--userland", "deb-44"), "userland 'deb-44'", "deb-44.0"),
         (("--overlay", "no-netlnk"), "overlay 'no-netlnk'", "no-netlink"),
         (("--scenario", "journy"), "scenario 'journy'", "journey"),

@@ -2,31 +2,45 @@
 """What a user did wrong or the machine lacks, told so that they can mend it."""
 
 import difflib
+import sys
 
 EXIT_OK = 0
 EXIT_UNEXPECTED = 1
 EXIT_USAGE = 2
+# As a shell has them: what was found cannot be run; nothing was found.
+EXIT_CANNOT_RUN = 126
+EXIT_NOT_FOUND = 127
 
 
 class UserError(Exception):
-    """Ends the command with exit status 2 and its message; no traceback.
+    """Ends the command with its message and exit status 2, or `status`; no traceback.
 
     what: one sentence, with the name of the thing and where it is.
     details: further lines, for example a program's own error output.
     hint: what to do about it.
     """
 
-    def __init__(self, what, *, details=(), hint=None):
+    def __init__(self, what, *, details=(), hint=None, status=EXIT_USAGE):
         super().__init__(what)
         self.what = what
         self.details = tuple(details)
         self.hint = hint
+        self.status = status
 
     def __str__(self):
         lines = [self.what, *(f"  {line}" for line in self.details)]
         if self.hint:
             lines.append(self.hint)
         return "\n".join(lines)
+
+
+def tell_actions(parser):
+    """Of a command that does nothing without an action: alone it tells which there are, as a usage error."""
+    def handler(_arguments):
+        parser.print_help(sys.stderr)
+        return EXIT_USAGE
+
+    parser.set_defaults(handler=handler)
 
 
 def nearest(name, known, count=3):

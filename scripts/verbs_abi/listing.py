@@ -122,6 +122,18 @@ LISTS = {
     "expectations": _expectations,
     "rules": _rules,
 }
+# What each of them holds, for `list` alone.
+ABOUT = {
+    "kernels": "the kernels and look-alikes that cells can name",
+    "userlands": "the rdma-cores, and which of them are here",
+    "providers": "the devices' drivers",
+    "overlays": "faults and other views of the machine",
+    "scenarios": "what is run in a cell",
+    "plans": "sets of cells",
+    "cells": "the cells of a plan, or of what --kernel, --provider … name",
+    "expectations": "what is known to end otherwise than full, and why",
+    "rules": "every refusal of the fake kernel, with its source (needs the build)",
+}
 
 
 def _text(value):
@@ -144,6 +156,11 @@ def table(columns, rows):
 
 
 def _run(arguments):
+    if arguments.axis is None:
+        rows = [{"name": name, "about": ABOUT[name]} for name in LISTS]
+        print(json.dumps(rows, ensure_ascii=False, indent=2) if arguments.json else
+              table(("name", "about"), rows), end="\n" if arguments.json else "")
+        return errors.EXIT_OK
     if arguments.axis not in LISTS:
         raise errors.unknown("list", arguments.axis, LISTS)
     columns, rows = LISTS[arguments.axis](arguments)
@@ -163,7 +180,7 @@ def register(subparsers):
         description="Lists what there is to test: the names that the other commands take.",
         epilog="For example: verbs-abi list cells --kernel debian-6.1.192 --provider rxe",
     )
-    parser.add_argument("axis", metavar="AXIS", help=", ".join(LISTS))
+    parser.add_argument("axis", metavar="AXIS", nargs="?", help=", ".join(LISTS) + "; none: these, with what they hold")
     parser.add_argument("--json", action="store_true", help="for programs: a list of objects")
     parser.add_argument(
         "--fetch",

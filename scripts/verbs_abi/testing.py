@@ -18,9 +18,9 @@ import time
 import xml.etree.ElementTree
 from pathlib import Path
 
-from verbs_abi import errors, paths, progress
+from verbs_abi import children, errors, paths, progress
 from verbs_abi.cells import worlds
-from verbs_abi.checks import fuzz, programs, relax, style, watch
+from verbs_abi.checks import fuzz, programs, relax, sanitized, style, watch
 from verbs_abi.setup import build
 
 # GoogleTest's last words, where one ctest entry is a whole program: "[  PASSED  ] 12 tests."
@@ -112,7 +112,7 @@ def run_ctest(folder, junit, extra=()):
     ]
     if progress.for_people(sys.stdout):
         command.append("--progress")
-    result = subprocess.run(command, env=_environment(), stdin=subprocess.DEVNULL, check=False)
+    result = children.run(command, env=_environment(), stdin=subprocess.DEVNULL)
     # With no tests at all ctest writes no file.
     return (count(junit) if junit.exists() else Count()), result.returncode
 
@@ -135,9 +135,7 @@ def run_pytest(junit, root=paths.ROOT, extra=()):
         str(root / "scripts"),
         *extra,
     ]
-    result = subprocess.run(
-        command, cwd=root, env=_environment(), stdin=subprocess.DEVNULL, check=False
-    )
+    result = children.run(command, cwd=root, env=_environment(), stdin=subprocess.DEVNULL)
     if result.returncode == 5:  # pytest's word for "no tests"
         return Count(), 0
     return count(junit), result.returncode
@@ -227,11 +225,22 @@ def tidy(setup):
     return Count(len(names) - len(wrong), len(wrong))
 
 
-def _sanitized(preset, rooms):
-    """The unit tests of these rooms below shims/, in a build of their own."""
+def _sanitized(preset, rooms, text):
+    """The unit tests of these rooms below shims/, in a build of their own; text: of programs with it in their names."""
     folder = build.ensure(preset, [f"shims/{room}/all" if room else "shims/all" for room in rooms])
-    found = [program for room in rooms for program in programs.found(folder / "shims" / room)]
+    found = [program for room in rooms for program in programs.found(folder / "shims" / room) if text in program.name]
+    if not found:
+        raise errors.UserError(f"there is no test program to run below {folder / 'shims'}",
+                               hint=f"--filter {text} chooses none" if text else None)
     total = Count()
+    try:
+        way = sanitized.find(preset, found[0])
+    except sanitized.Impossible as reason:
+        print(f"{preset}: SKIPPED, {len(found)} programs: {reason}", flush=True)
+        return Count(skipped=len(found))
+    if way.lacks:
+        print(f"{preset}: SKIPPED, in part: {way.lacks}", flush=True)
+        total.skipped += 1
     with progress.Progress(preset) as shown:
 
         def done(ended):
@@ -240,19 +249,17 @@ def _sanitized(preset, rooms):
             if ended.failed:
                 shown.output(ended.output)
 
-        programs.run_all(found, done)
+        programs.run_all(found, done, way.prefix, way.environment)
     return total
 
 
 def asan(setup):
-    del setup
-    return _sanitized("asan", [""])
+    return _sanitized("asan", [""], setup.filter)
 
 
 def tsan(setup):
     """The rooms in which threads meet."""
-    del setup
-    return _sanitized("tsan", ["fabric", "providers/mlx5", "providers/rxe"])
+    return _sanitized("tsan", ["fabric", "providers/mlx5", "providers/rxe"], setup.filter)
 
 
 def fuzzed(setup):

@@ -56,6 +56,9 @@ class Device:
             link = value
         if provider not in matrix.names("providers"):
             raise unknown("provider", provider, matrix.names("providers"))
+        links = matrix.get("providers", provider).data.get("links", [])
+        if link and link not in links:
+            raise UserError(f"device '{text}': {provider} has no link '{link}'", hint="It has: " + ", ".join(links))
         return cls(provider, name, link)
 
     def __str__(self):
@@ -118,8 +121,7 @@ def parse(text):
     check_kernel(kernel)
     for overlay in overlays:
         check_overlay(overlay)
-    devices = tuple(Device.parse(part) for part in provider.split("+"))
-    return Cell(userland, kernel, devices, tuple(overlays), scenario)
+    return Cell(userland, kernel, devices(provider), tuple(overlays), scenario)
 
 
 def check_userland(name):
@@ -139,8 +141,15 @@ def release_key(name):
 
 
 def check_kernel(name):
-    if name not in kernels():
-        raise unknown("kernel", name, kernels())
+    known = kernels()
+    if name in known:
+        return
+    if name in matrix.names("kernels"):
+        heirs = [heir for heir, entry in known.items() if entry.data.get("parent") == name]
+        raise UserError(f"'{name}' is no kernel to run on: its file only holds what others have in common",
+                        hint="Those that have it as parent: " + ", ".join(heirs) if heirs else
+                        "verbs-abi list kernels tells which there are")
+    raise unknown("kernel", name, known)
 
 
 def check_overlay(text):
@@ -152,14 +161,26 @@ def check_overlay(text):
                         hint=f"For example: {name}=…" if wants else None)
 
 
+def devices(text):
+    """The Devices of a provider's place: one, or several with + between."""
+    return tuple(Device.parse(part) for part in text.split("+"))
+
+
 def check_names(arguments):
-    """Every --userland, --kernel, --overlay and --scenario of a command line is one that there is."""
-    for name in arguments.userland:
+    """Every --userland, --kernel, --provider, --device, --overlay and --scenario of a command line is one that there is;
+    those that a command has not are left out. Each holds a list or, where a command takes one, a text."""
+    def given(option):
+        value = getattr(arguments, option, None) or ()
+        return (value,) if isinstance(value, str) else value
+
+    for name in given("userland"):
         check_userland(name)
-    for name in arguments.kernel:
+    for name in given("kernel"):
         check_kernel(name)
-    for name in arguments.overlay:
+    for name in (*given("provider"), *given("device")):
+        devices(name)
+    for name in given("overlay"):
         check_overlay(name)
-    for name in arguments.scenario:
+    for name in given("scenario"):
         if name not in SCENARIOS:
             raise unknown("scenario", name, SCENARIOS)

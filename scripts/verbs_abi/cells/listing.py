@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`verbs-abi list cells` and `list scenarios`."""
 
+from verbs_abi import userlands
 from verbs_abi.cells import ids, plans
 
 
@@ -15,10 +16,8 @@ def add_arguments(parser):
 
 def rows(arguments):
     """(columns, rows) of the cells that a run with these arguments would run."""
+    arguments.userland = [userlands.resolve(text) for text in arguments.userland]
     ids.check_names(arguments)
-    for name in arguments.provider:
-        for part in name.split("+"):
-            ids.Device.parse(part)
     named = (arguments.userland, arguments.kernel, arguments.provider, arguments.overlay,
              arguments.scenario)
     cells = plans.select(plans.load(arguments.plan or plans.DEFAULT_PLAN), *named)

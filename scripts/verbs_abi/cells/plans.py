@@ -59,7 +59,7 @@ def cells_of(group):
     for userland in userlands:
         for kernel in kernels:
             for provider in _providers(group.get("providers", "*")):
-                devices = tuple(ids.Device.parse(part) for part in provider.split("+"))
+                devices = ids.devices(provider)
                 for overlays in group.get("overlays", [[]]):
                     for overlay in overlays:
                         ids.check_overlay(overlay)

@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import tempfile
 
-from verbs_abi import locks, paths
+from verbs_abi import children, locks, paths
 from verbs_abi.errors import UserError
 from verbs_abi.symbols import read
 
@@ -153,6 +153,6 @@ def _compile(program, userland, target, told):
 
 
 def _run(command):
-    result = subprocess.run(command, text=True, capture_output=True, check=False, stdin=subprocess.DEVNULL)
+    result = children.run(command, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     if result.returncode:
         raise UserError(f"{pathlib.Path(command[-1]).name} could not be built", details=result.stderr.splitlines()[:40])

@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 
-from verbs_abi import paths
+from verbs_abi import children, paths
 from verbs_abi.errors import UserError
 
 SECONDS = 60
@@ -41,8 +41,8 @@ def run(build, folder, seconds=SECONDS):
     seeds(program, corpus)
     argv = [str(program), f"-max_total_time={seconds}", "-rss_limit_mb=2048", "-timeout=20", "-print_final_stats=1",
             f"-artifact_prefix={found}/", str(corpus)]
-    with subprocess.Popen(argv, cwd=paths.ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True) as process:
+    with children.started(argv, cwd=paths.ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, errors="replace") as process:
         try:
             output, _ = process.communicate(timeout=seconds + 120)
         except subprocess.TimeoutExpired:

@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 
-from verbs_abi import paths
+from verbs_abi import children, paths
 
 SECONDS = 600  # one program
 ENDS = {word: re.compile(rf"^\[ {{1,2}}{word} {{1,2}}\] (\d+) tests?[.,]", re.M)
@@ -40,11 +40,11 @@ def read(name, status, output):
     return Ended(name, passed, failed, skipped, output)
 
 
-def run(program, seconds=SECONDS):
-    """Runs all tests of one program. A hang is ended with all its children."""
-    with subprocess.Popen([str(program), "--gtest_brief=1"], cwd=paths.ROOT, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                          start_new_session=True) as process:
+def run(program, seconds=SECONDS, prefix=(), environment=()):
+    """Runs all tests of one program, behind the words of prefix. A hang is ended with all its children."""
+    with children.started([*prefix, str(program), "--gtest_brief=1"], cwd=paths.ROOT, stdin=subprocess.DEVNULL,
+                          env={**os.environ, **dict(environment)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, errors="replace") as process:
         try:
             output, _ = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
@@ -54,8 +54,11 @@ def run(program, seconds=SECONDS):
     return read(program.name, process.returncode, output)
 
 
-def run_all(programs, done=lambda ended: None):
+def run_all(programs, done=lambda ended: None, prefix=(), environment=()):
     """All of them, side by side; done(Ended) as each ends."""
+    def one(program):
+        return run(program, prefix=prefix, environment=environment)
+
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for ended in pool.map(run, programs):
+        for ended in pool.map(one, programs):
             done(ended)

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 
-from verbs_abi import paths
+from verbs_abi import children, paths
 from verbs_abi.errors import UserError
 
 CXX = (".cc", ".h")
@@ -32,8 +32,8 @@ def changed(suffixes, since, root=paths.ROOT):
 
 
 def _run(argv, root):
-    return subprocess.run(argv, cwd=root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, errors="replace", check=False)
+    return children.run(argv, cwd=root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                        text=True, errors="replace")
 
 
 def unformatted(names, root=paths.ROOT):

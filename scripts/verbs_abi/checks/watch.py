@@ -12,7 +12,7 @@ import signal
 import subprocess
 import tempfile
 
-from verbs_abi import paths
+from verbs_abi import children, paths
 
 SECONDS = 120  # one program, all its tests or some
 # Longest --gtest_filter; the kernel takes 128 KiB as one argument.
@@ -67,8 +67,8 @@ def run(program, tests=(), relax="", stop=False, seconds=SECONDS):
         if relax:
             env["VERBS_ABI_TEST_RELAX"] = relax
         # A session of its own: what hangs is ended with all its children.
-        with subprocess.Popen(argv, cwd=paths.ROOT, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL, start_new_session=True) as process:
+        with children.started(argv, cwd=paths.ROOT, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as process:
             broken = ""
             try:
                 status = process.wait(timeout=seconds)

@@ -210,6 +210,7 @@ def register(subparsers):
         description="ABI facts of kernels: from headers, modules and libraries, compared, and back "
         "to headers.",
     )
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    errors.tell_actions(parser)
+    actions = parser.add_subparsers(dest="action", metavar="ACTION")
     for add in ACTIONS:
         add(actions)

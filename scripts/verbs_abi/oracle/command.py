@@ -4,6 +4,7 @@
 import pathlib
 import sys
 
+from verbs_abi import errors
 from verbs_abi.oracle import boot
 from verbs_abi.oracle import check
 from verbs_abi.oracle import kernels
@@ -67,7 +68,8 @@ def _check(options):
 def register(subparsers):
     """Adds `oracle` to the command line."""
     oracle = subparsers.add_parser("oracle", help="answers of real kernels: record, check, boot")
-    commands = oracle.add_subparsers(required=True, metavar="record|check|boot")
+    errors.tell_actions(oracle)
+    commands = oracle.add_subparsers(metavar="record|check|boot")
 
     one = commands.add_parser("record", help="ask real kernels and store their answers")
     one.add_argument("--kernel", action="append", help="repeatable; default: all")

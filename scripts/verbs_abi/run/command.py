@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 
-from verbs_abi import locks, matrix, progress, userlands
+from verbs_abi import children, locks, matrix, progress, userlands
 from verbs_abi.cells import ids, plans, pool, programs, worlds
 from verbs_abi.errors import EXIT_OK, EXIT_UNEXPECTED, EXIT_USAGE, UserError
 from verbs_abi.run import provenance
@@ -45,8 +45,6 @@ def choose(arguments):
     """(name of the plan or None, cells)."""
     arguments.userland = [userlands.resolve(text) for text in arguments.userland]
     ids.check_names(arguments)
-    for name in arguments.provider + arguments.device:
-        ids.Device.parse(name)
     if arguments.cell:
         return None, [ids.parse(text) for text in arguments.cell]
     named = (arguments.userland, arguments.kernel, arguments.provider, arguments.overlay, arguments.scenario)
@@ -171,10 +169,6 @@ def _builds(plan, arguments):
         return built.of_plan(plan, show, arguments.jobs)
 
 
-class _Ended(KeyboardInterrupt):
-    """Another signal than Ctrl-C asks the run to end."""
-
-
 @contextlib.contextmanager
 def _signals():
     """SIGTERM and SIGHUP end a run as Ctrl-C does: with the reports of what was done. Yields a list of the signals
@@ -186,7 +180,7 @@ def _signals():
         if os.getpid() != own:
             return  # a child that is about to become a cell's program: a terminal signals the whole group
         came.append(number)
-        raise _Ended
+        children.interrupt(number)
 
     kept = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
@@ -207,9 +201,9 @@ def interruptible(body, arguments):
     with _signals() as came:
         try:
             return body(arguments, came)
-        except _Ended:
+        except children.Interrupted as asked:
             print("verbs-abi: interrupted", file=sys.stderr)
-            return 128 + came[0]
+            return 128 + (came or [asked.number])[0]
 
 
 def execute(arguments, plan, cells, gate=lambda rows: None, builds=()):

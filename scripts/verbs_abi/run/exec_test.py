@@ -121,7 +121,7 @@ def test_a_set_user_id_program_of_another_user_is_not_interceptable(tmp_path):
 
 @pytest.mark.parametrize("words, told, nearest", (
     (("--kernel", "debian-6.1.19", "--provider", "rxe"), "unknown kernel 'debian-6.1.19'", "debian-6.1.192"),
-    (("--kernel", "base", "--provider", "rxe"), "unknown kernel 'base'", None),
+    (("--kernel", "base", "--provider", "rxe"), "'base' is no kernel to run on", None),
     ((*WORLD, "--provider", "mlx55"), "unknown provider 'mlx55'", "mlx5"),
     ((*WORLD, "--userland", "deb-56"), "unknown userland 'deb-56'", "deb-56.1"),
     ((*WORLD, "--overlay", "no-iotcl"), "unknown overlay 'no-iotcl'", "no-ioctl"),

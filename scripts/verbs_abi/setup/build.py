@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import time
 
-from verbs_abi import locks, paths
+from verbs_abi import children, locks, paths
 from verbs_abi.errors import UserError
 from verbs_abi.progress import Progress
 
@@ -73,14 +73,13 @@ def _tool(name):
 
 def _configure(preset, root, progress):
     progress.update("configuring")
-    result = subprocess.run(
+    result = children.run(
         [_tool("cmake"), "--preset", preset, "--fresh"],
         cwd=root,
         text=True,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        check=False,
     )
     if result.returncode:
         progress.output(result.stdout)
@@ -98,7 +97,7 @@ def _build(folder, root, targets, progress):
         "CLICOLOR_FORCE": "0",
     }
     start, steps, noisy = time.monotonic(), 0, False
-    with subprocess.Popen(
+    with children.started(
         [_tool("ninja"), "-C", str(folder), *targets],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

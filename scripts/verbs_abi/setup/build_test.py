@@ -2,11 +2,17 @@
 """Building a small project of its own."""
 
 import json
+import pathlib
 import shutil
+import signal
+import subprocess
+import sys
 import threading
+import time
 
 import pytest
 
+from verbs_abi import paths
 from verbs_abi.errors import UserError
 from verbs_abi.setup import build
 
@@ -117,3 +123,50 @@ def test_two_builds_at_once_take_turns(project, monkeypatch):
 def test_a_folder_that_is_no_source_tree_is_told(tmp_path):
     with pytest.raises(UserError, match="has no CMakeLists.txt"):
         build.ensure(root=tmp_path)
+
+
+SLOW = """#!/bin/sh
+# A compiler that takes its time, and tells who it is.
+echo $$ >>"{told}"
+[ -e "{fast}" ] || sleep 600
+exec gcc "$@"
+"""
+
+
+def _runs(pid):
+    """Also false for one that has ended and that nobody asks for."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.parametrize("number", (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+def test_a_signal_ends_the_compilers_and_a_rerun_builds(project, tmp_path, number):
+    told, fast = tmp_path / "told", tmp_path / "fast"
+    fast.touch()
+    compiler = tmp_path / "slow-gcc"
+    compiler.write_text(SLOW.format(told=told, fast=fast))
+    compiler.chmod(0o755)
+    (project / "CMakeLists.txt").write_text(
+        LISTS.replace("project(small C)", f'set(CMAKE_C_COMPILER "{compiler}")\nproject(small C)'))
+    start = [sys.executable, "-c", "import pathlib, sys\nsys.path.insert(0, sys.argv[1])\n"
+             "from verbs_abi import children\nfrom verbs_abi.setup import build\n"
+             "with children.interruptible():\n    build.ensure(root=pathlib.Path(sys.argv[2]))\n",
+             str(paths.SCRIPTS), str(project)]
+    assert subprocess.run([*start], timeout=120, check=False).returncode == 0
+    (project / "one.c").write_text("int main(void) { return 1; }\n")
+    told.unlink()
+    fast.unlink()
+    with subprocess.Popen(start, start_new_session=True, stderr=subprocess.DEVNULL) as process:
+        limit = time.monotonic() + 60
+        while not (told.exists() and told.read_text().endswith("\n")):
+            assert time.monotonic() < limit
+            time.sleep(0.02)
+        process.send_signal(number)
+        assert process.wait(timeout=60) != 0
+    left = [pid for pid in map(int, told.read_text().split()) if _runs(pid)]
+    assert left == [], "a compiler is left behind"
+    fast.touch()
+    assert subprocess.run(start, timeout=120, check=False).returncode == 0
+    assert subprocess.run([project / "build/release/one"], check=False).returncode == 1

@@ -51,16 +51,59 @@ can_be_root() {
   [ -t 0 ] && [ -t 2 ] && [ "${CI-}" != true ]
 }
 
+# apt_get WORDS…: with its progress on standard error and all that it says in $setup_log. apt tells its progress on
+# standard output, as sudo hands no other descriptor on.
 apt_get() {
-  as_root env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -qq \
-    -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 -o Acquire::Retries=3 \
-    -o Acquire::http::Timeout=30 "$@"
+  {
+    as_root env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -q \
+      -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 -o Acquire::Retries=3 \
+      -o Acquire::http::Timeout=30 -o APT::Status-Fd=1 "$@" 2>&1
+    printf 'verbs-abi-status:%s\n' $?
+  } | watch_apt
+}
+
+# Does a person look at standard error?
+for_people() {
+  [ -t 2 ] && [ "${CI-}" != true ] && [ "${TERM-dumb}" != dumb ]
+}
+
+# setup_line TEXT: for people one line, written anew again and again; in a log a line every half minute.
+setup_line() {
+  if for_people; then
+    printf '\r\033[K%.79s' "verbs-abi: $1" >&2
+    setup_shown=1
+  elif [ $((setup_now - setup_told)) -ge "${VERBS_ABI_LOG_SECONDS:-30}" ]; then
+    printf 'verbs-abi: %s\n' "$1" >&2
+    setup_told=$setup_now
+  fi
+}
+
+# Reads what apt-get says; returns the status that its last line tells.
+watch_apt() {
+  setup_status=1 setup_shown='' setup_now=$(date +%s)
+  while IFS= read -r line; do
+    case $line in
+      verbs-abi-status:*) setup_status=${line#*:} ;;
+      dlstatus:* | pmstatus:*)
+        rest=${line#*:*:}
+        setup_now=$(date +%s)
+        case $line in dlstatus:*) doing=fetching ;; *) doing=installing ;; esac
+        setup_line "$doing packages: ${rest%%.*} % (${rest#*:}), $((setup_now - setup_begin)) s"
+        ;;
+      *)
+        printf '%s\n' "$line" >>"$setup_log"
+        case $line in 'Waiting for cache lock'*) setup_now=$(date +%s) && setup_line "$line" ;; esac
+        ;;
+    esac
+  done
+  [ -z "$setup_shown" ] || printf '\r\033[K' >&2
+  return "$setup_status"
 }
 
 # apt-get update, a few times if another one holds the lock of the lists.
 update_lists() {
   tries=0
-  until apt_get update >>"$setup_log" 2>&1; do
+  until apt_get update; do
     tries=$((tries + 1))
     [ $tries -lt 20 ] || return 1
     tail -n 5 "$setup_log" | grep -q 'Could not get lock' || return 1
@@ -78,14 +121,14 @@ setup_failed() {
   printf 'verbs-abi: the missing packages could not be installed: %s failed\n' "$1" >&2
   shift
   grep -E '^[EW]:|rror' "$setup_log" | tail -n 15 | sed 's/^/  /' >&2
+  printf 'All that apt-get said stands in %s\n' "$setup_log" >&2
   echo 'Install them by hand, then call verbs-abi again:' >&2
   apt_line "$@"
-  rm -f "$setup_log"
   return 1
 }
 
 install_packages() {
-  apt_get install -y --no-install-recommends "$@" >>"$setup_log" 2>&1
+  apt_get install -y --no-install-recommends "$@"
 }
 
 # ensure_packages FILE GROUPS: 0 when all is there. What it prints goes to stderr.
@@ -105,24 +148,27 @@ ensure_packages() {
     return 1
   fi
 
-  setup_log=$(mktemp) || return 1
+  setup_log=$(mktemp "${TMPDIR:-/tmp}/verbs-abi-apt.XXXXXX") || return 1
+  setup_begin=$(date +%s)
+  setup_told=$setup_begin
   # shellcheck disable=SC2086,SC2116
   printf 'verbs-abi: installing %s packages: %s\n' "$(echo $missing | wc -w)" \
     "$(choose_packages $missing | sed 's/ $//')" >&2
   # Also when the lists turn out to be older than the archive: once more with new ones.
   # shellcheck disable=SC2046,SC2086
   if ! have_package_lists || ! install_packages $(choose_packages $missing); then
-    : >"$setup_log"
     update_lists || { setup_failed 'apt-get update' $(choose_packages $missing); return 1; }
     install_packages $(choose_packages $missing) ||
       { setup_failed 'apt-get install' $(choose_packages $missing); return 1; }
   fi
-  rm -f "$setup_log"
+  printf 'verbs-abi: packages are installed, %s s\n' "$(($(date +%s) - setup_begin))" >&2
 
   missing=$(missing_packages "$1" "$2")
   if [ -n "$missing" ]; then
     # shellcheck disable=SC2086,SC2116
     printf 'verbs-abi: still missing after apt-get install: %s\n' "$(echo $missing)" >&2
+    printf 'All that apt-get said stands in %s\n' "$setup_log" >&2
     return 1
   fi
+  rm -f "$setup_log"
 }

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The launcher's set-up, with stand-ins for dpkg-query, apt-get, sudo and id on its PATH."""
 
+import fcntl
 import os
+import pty
 import re
 import shutil
+import struct
 import subprocess
+import termios
 
 import pytest
 
@@ -25,7 +29,9 @@ class Machine:
         self.bin = folder / "bin"
         self.state = folder / "installed"
         self.log = folder / "log"
+        self.tmp = folder / "tmp"
         self.bin.mkdir()
+        self.tmp.mkdir()
         self.log.write_text("")
         root = folder / "tree"
         (root / "scripts/verbs_abi/setup").mkdir(parents=True)
@@ -46,7 +52,7 @@ class Machine:
         self.program(
             "apt-get",
             f"""
-            echo "apt-get $*" | sed 's/-o [^ ]* //g; s/-qq //' >>"{self.log}"
+            echo "apt-get $*" | sed 's/-o [^ ]* //g; s/-q //' >>"{self.log}"
             case "$*" in *install*) for name; do echo "$name"; done >>"{self.state}" ;; esac""",
         )
         self.be_root()
@@ -70,13 +76,14 @@ class Machine:
     def calls(self):
         return [line for line in self.log.read_text().splitlines() if line != "dpkg-query"]
 
-    def start(self, *words):
+    def start(self, *words, **env):
         return subprocess.run(
             [str(self.launcher), *words],
             text=True,
             capture_output=True,
             stdin=subprocess.DEVNULL,
-            env={"PATH": f"{self.bin}:{os.environ['PATH']}", "VERBS_ABI_CACHE": str(self.cache)},
+            env={"PATH": f"{self.bin}:{os.environ['PATH']}", "VERBS_ABI_CACHE": str(self.cache),
+                 "TMPDIR": str(self.tmp), **env},
             timeout=60,
             check=False,
         )
@@ -109,7 +116,9 @@ def test_what_is_missing_is_installed_with_the_alternative_that_exists(machine):
     result = machine.start("list")
     assert machine.calls()[-1] == "apt-get install -y --no-install-recommends alpha gamma"
     assert (result.returncode, result.stdout) == (0, "started list\n")
-    assert result.stderr == "verbs-abi: installing 2 packages: alpha gamma\n"
+    assert re.fullmatch(r"verbs-abi: installing 2 packages: alpha gamma\n"
+                        r"verbs-abi: packages are installed, \d+ s\n", result.stderr)
+    assert not list(machine.tmp.iterdir())
 
 
 def test_a_command_brings_only_its_own_groups(machine):
@@ -124,7 +133,7 @@ def test_old_package_lists_are_updated_once_and_the_install_tried_again(machine)
     machine.program(
         "apt-get",
         f"""
-        echo "apt-get $*" | sed 's/-o [^ ]* //g; s/-qq //' >>"{machine.log}"
+        echo "apt-get $*" | sed 's/-o [^ ]* //g; s/-q //' >>"{machine.log}"
         case "$*" in
           *update*) touch "{machine.bin}/updated" ;;
           *) [ -e "{machine.bin}/updated" ] || {{ echo 'E: 404' >&2; exit 100; }}
@@ -163,6 +172,9 @@ def test_a_failed_installation_shows_apts_errors_and_the_line(machine):
     result = machine.start("list")
     assert (result.returncode, result.stdout) == (2, "")
     assert "E: Unable to locate package alpha" in result.stderr
+    (log,) = machine.tmp.iterdir()
+    assert f"All that apt-get said stands in {log}\n" in result.stderr
+    assert "E: Unable to locate package alpha" in log.read_text()
     assert "apt-get install --no-install-recommends alpha gamma" in result.stderr
 
 
@@ -170,9 +182,44 @@ def test_an_installation_that_brought_nothing_is_noticed(machine):
     machine.program("apt-get", "exit 0")
     result = machine.start("list")
     assert result.returncode == 2
-    assert result.stderr.endswith(
-        "verbs-abi: still missing after apt-get install: alpha beta|gamma\n"
-    )
+    assert "verbs-abi: still missing after apt-get install: alpha beta|gamma\n" in result.stderr
+
+
+TELLING = """
+echo 'Get:1 https://archive alpha [5 kB]'
+echo 'dlstatus:1:37.5:Retrieving file 1 of 2 (3s remaining)'
+echo 'pmstatus:alpha:62.5:Unpacking alpha (amd64)'
+for name; do echo "$name"; done >>"{state}"
+"""
+
+
+def test_a_log_hears_now_and_then_how_far_apt_is_and_not_each_step(machine):
+    machine.program("apt-get", TELLING.format(state=machine.state))
+    lines = machine.start("list", VERBS_ABI_LOG_SECONDS="0").stderr.splitlines()
+    assert lines[1].startswith("verbs-abi: fetching packages: 37 % (Retrieving file 1 of 2 (3s remaining)), ")
+    assert lines[2].startswith("verbs-abi: installing packages: 62 % (Unpacking alpha (amd64)), ")
+    machine.installed()
+    shutil.rmtree(machine.cache)
+    quiet = machine.start("list", "x")
+    assert quiet.returncode == 0 and len(quiet.stderr.splitlines()) == 2
+
+
+def test_people_see_one_line_that_changes(machine):
+    machine.program("apt-get", TELLING.format(state=machine.state))
+    leader, follower = pty.openpty()
+    try:
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        ended = subprocess.run([str(machine.launcher), "list"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=follower, timeout=60, check=False,
+                               env={"PATH": f"{machine.bin}:{os.environ['PATH']}", "TERM": "xterm",
+                                    "VERBS_ABI_CACHE": str(machine.cache), "TMPDIR": str(machine.tmp)})
+        shown = os.read(leader, 1 << 16).decode()
+    finally:
+        os.close(leader)
+        os.close(follower)
+    assert ended.returncode == 0
+    assert "\r\x1b[Kverbs-abi: fetching packages: 37 % (Retrieving file 1 of 2" in shown
+    assert shown.replace("\r\n", "\n").count("\n") == 2, "the line that changes leaves none behind"
 
 
 def test_the_projects_own_list_is_well_formed():

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Compilers, test runners and the like: each in a session of its own, none of which outlives us.
+
+A signal that asks us to end (Ctrl-C, SIGTERM, SIGHUP) ends all of them at once, wherever we wait, and then raises
+Interrupted in the main thread. Programs of cells have limits of their own and are not started here.
+"""
+
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import threading
+import time
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# What ninja needs to end its compilers and to remove what they have half written.
+GRACE_SECONDS = 5
+
+
+class Interrupted(KeyboardInterrupt):
+    """We were asked to end; `number` is the signal."""
+
+    def __init__(self, number):
+        super().__init__(number)
+        self.number = number
+
+
+_lock = threading.RLock()
+_running = {}  # process id: Popen
+_starting = None  # the thread that is starting one: its signal has to wait until it is known
+_asked = None  # the signal that came
+
+
+def _session(pid):
+    """The ids of all processes of a session."""
+    found = []
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
+        except OSError:
+            continue  # it has ended
+        if len(fields) > 3 and int(fields[3]) == pid:
+            found.append(int(folder.name))
+    return found
+
+
+def _kill(pid, number):
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def end(process):
+    """Ends a process that `started` gave, and its whole session."""
+    if process.poll() is None:
+        _kill(process.pid, signal.SIGTERM)
+        limit = time.monotonic() + GRACE_SECONDS
+        while process.poll() is None and time.monotonic() < limit:
+            time.sleep(0.02)
+    for pid in _session(process.pid):
+        _kill(pid, signal.SIGKILL)
+
+
+def _end_all():
+    for process in list(_running.values()):
+        end(process)
+
+
+@contextlib.contextmanager
+def started(argv, **options):
+    """A Popen in a session of its own, which is ended when the body raises."""
+    global _starting
+    with _lock:
+        if _asked is not None:
+            raise Interrupted(_asked)
+        _starting = threading.get_ident()
+        try:
+            process = subprocess.Popen(argv, start_new_session=True, **options)
+            _running[process.pid] = process
+        finally:
+            _starting = None
+    try:
+        with process:
+            try:
+                if _asked is not None:
+                    raise Interrupted(_asked)
+                yield process
+            except BaseException:
+                end(process)
+                raise
+    finally:
+        _running.pop(process.pid, None)
+
+
+def run(argv, **options):
+    """subprocess.run (text=…, stdout=…, timeout is not known here) with `started`."""
+    check = options.pop("check", False)
+    with started(argv, **options) as process:
+        out, err = process.communicate()
+    if check and process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, argv, out, err)
+    return subprocess.CompletedProcess(argv, process.returncode, out, err)
+
+
+def interrupt(number):
+    """What a signal handler does: ends everything, then raises Interrupted."""
+    global _asked
+    _asked = number
+    if _starting == threading.get_ident():
+        return  # started() looks at once
+    _end_all()
+    raise Interrupted(number)
+
+
+@contextlib.contextmanager
+def interruptible():
+    """The signals that ask us to end do so for the body. A signal that is ignored (nohup) stays ignored."""
+    global _asked
+    own = os.getpid()
+
+    def handler(number, _frame):
+        if os.getpid() == own:  # not a child that is about to become another program
+            interrupt(number)
+
+    kept = {number: signal.getsignal(number) for number in SIGNALS}
+    kept = {number: old for number, old in kept.items() if old in (signal.SIG_DFL, signal.default_int_handler)}
+    for number in kept:
+        signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        for number, old in kept.items():
+            signal.signal(number, old)
+        _asked = None

@@ -15,10 +15,13 @@ POINTERS = 1 << 32
 def read(path):
     """The records of a trace file; a half-written last line is left out. None when there is no file."""
     path = pathlib.Path(path)
-    if not path.exists():
-        return []
+    return parse(path.read_text(errors="replace")) if path.exists() else []
+
+
+def parse(text):
+    """The records of a trace's text."""
     records = []
-    for line in path.read_text(errors="replace").splitlines():
+    for line in text.splitlines():
         try:
             records.append(json.loads(line))
         except json.JSONDecodeError:

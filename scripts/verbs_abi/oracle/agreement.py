@@ -90,7 +90,14 @@ class Reasons:
     fits is taken."""
 
     def __init__(self, room=store.ROOM):
-        self.rows = _read(room, REASONS).get("reasons", [])
+        table = _read(room, REASONS)
+        self.rows = table.get("reasons", [])
+        self._apart = table.get("apart", [])
+
+    def apart(self, kernel, title):
+        """Why that recorded trace is not compared; "" when it is."""
+        return next((row["reason"] for row in self._apart if fnmatch.fnmatchcase(kernel, row["kernel"]) and
+                     fnmatch.fnmatchcase(title, row["trace"])), "")
 
     def find(self, kernel, call, real="", fake=""):
         said = {"kernel": kernel, "call": call, "real": real, "fake": fake}

@@ -56,6 +56,14 @@ def test_a_disagreement_carries_its_reason_and_counts_all_the_same(tmp_path):
         assert agreement.compare(kernel, ANSWERS, fake, reasons).disagreements[0].reason == ""
 
 
+def test_a_trace_that_follows_from_more_than_the_kernel_is_not_compared(tmp_path):
+    put(tmp_path, agreement.REASONS, {"reasons": [], "apart": [
+        {"kernel": "k*", "trace": "* tool *", "reason": "because of this and that"}]})
+    reasons = agreement.Reasons(tmp_path)
+    assert reasons.apart("k1", "deb-1 tool client") == "because of this and that"
+    assert reasons.apart("z", "deb-1 tool client") == reasons.apart("k1", "deb-1 other client") == ""
+
+
 def test_disagreements_are_counted_by_reason_and_the_rest_is_called_unexplained():
     rows = [agreement.Disagreement("a:1", "0 0", "1 0", "why"), agreement.Disagreement("a:2", "", ""),
             agreement.Disagreement("a:3", "0 0", "1 0", "why")]

@@ -3,6 +3,7 @@
 
 import collections
 import concurrent.futures
+import contextlib
 import datetime
 import hashlib
 import json
@@ -14,7 +15,7 @@ import sys
 import tempfile
 
 from verbs_abi import userlands
-from verbs_abi.cells import ids, worlds
+from verbs_abi.cells import ids, trace, worlds
 from verbs_abi.oracle import agreement
 from verbs_abi.oracle import apt
 from verbs_abi.oracle import dumps
@@ -22,7 +23,9 @@ from verbs_abi.oracle import facts
 from verbs_abi.oracle import generate
 from verbs_abi.oracle import kernels
 from verbs_abi.oracle import machine
+from verbs_abi.oracle import pairs
 from verbs_abi.oracle import probing
+from verbs_abi.oracle import shapes
 from verbs_abi.oracle import store
 from verbs_abi.run import provenance
 
@@ -61,24 +64,42 @@ class FakeMachine:
     def probe(self, kernel, program, *words):
         """(exit status, output) of a program from the build's probe folder."""
         path = self.build / "harness" / "probe" / program
-        return self.run(kernel, userlands.DEFAULT, path, *words)
+        return self.run(kernel, userlands.DEFAULT, path, *words)[:2]
 
-    def run(self, kernel, name, *words):
-        """(exit status, output) of a program in that userland's world."""
+    @contextlib.contextmanager
+    def world(self, kernel, name, traced=False):
+        """A world of that kernel and userland: yields (folder, start). start(words) starts a program in it, and
+        where it is traced, the trace is FOLDER/trace."""
         userland = userlands.get(name)
         cell = ids.Cell(name, kernel, (ids.Device.parse("rxe"),), ())
         with worlds.run_folder() as folder:
-            world, _ = self.compiler.compile(cell, folder)
-            argv, env = userland.command([str(word) for word in words], worlds.shim(self.build))
-            process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                       stderr=subprocess.STDOUT, start_new_session=True,
-                                       env=worlds.environment(world, env))
+            world, _ = self.compiler.compile(cell, folder, folder / "trace" if traced else "")
+
+            def start(words):
+                argv, env = userland.command([str(word) for word in words], worlds.shim(self.build))
+                return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, start_new_session=True,
+                                        env=worlds.environment(world, env))
+
+            yield folder, start
+
+    def run(self, kernel, name, *words, traced=False):
+        """(exit status, output, trace) of a program in that userland's world."""
+        with self.world(kernel, name, traced) as (folder, start):
+            process = start(words)
             try:
                 output, _ = process.communicate(timeout=LIMIT_SECONDS)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 output, _ = process.communicate()
-        return process.returncode, output.decode(errors="replace")
+            return process.returncode, output.decode(errors="replace"), trace.read(folder / "trace")
+
+    def ping_pong(self, kernel, name, program):
+        """{role: trace} of a server and its client."""
+        with self.world(kernel, name, traced=True) as (folder, start):
+            pids, _ = pairs.run(start, program)  # what went wrong shows in the traces
+            records = trace.read(folder / "trace")
+        return {role: [record for record in records if record["pid"] == pid] for role, pid in pids.items()}
 
 
 def ask_discovery(kernel, fake):
@@ -107,12 +128,38 @@ def stored_programs(recording):
     return answers
 
 
-def ask_programs(kernel, names, fake):
-    answers = {}
+def ask_programs(kernel, names, fake, traced):
+    """(answers, traces): what ibv_devinfo -v says and, of the `traced` programs ("USERLAND PROGRAM ROLE"), what they
+    ask of the kernel, packed."""
+    answers, asked = {}, {}
     for name in names:
-        status, text = fake.run(kernel, name, "ibv_devinfo", "-v")
+        title = f"{name} ibv_devinfo program"
+        status, text, records = fake.run(kernel, name, "ibv_devinfo", "-v", traced=title in traced)
         answers.update(dumps.devinfo(name, f"{text}\nstatus {status}\n"))
-    return answers
+        if title in traced:
+            asked[title] = shapes.pack(shapes.lines(records))
+    for name, program in sorted({tuple(title.split(" ")[:2]) for title in traced if "pingpong" in title}):
+        for role, records in fake.ping_pong(kernel, name, program).items():
+            asked[f"{name} {program} {role}"] = shapes.pack(shapes.lines(records))
+    return answers, asked
+
+
+def stored_traces(recording):
+    """What the recorded programs asked of the real kernel, packed; nothing where that is not recorded."""
+    path = recording.folder / "traces.txt"
+    return shapes.load(path.read_text()) if path.exists() else {}
+
+
+def compared_traces(real, fake):
+    """Both sides' {call: line} of traces, line by line as they belong together."""
+    sides = {}, {}
+    for title, lines in real.items():
+        both = [lines, fake.get(title, [])]
+        if "pingpong" in title:
+            both = list(map(pairs.without_doorbells, both))
+        for side, answers in zip(sides, shapes.aligned(title, *both)):
+            side.update(answers)
+    return sides
 
 
 def ask_fake(kernel, list_text, fake):
@@ -143,7 +190,7 @@ def check_kernel(kernel, fake, answers=None, room=store.ROOM):
     if store.digest(list_text) != about["list"]:
         raise kernels.OracleError(f"{kernel}: the recording of {about['date']} is of another call "
                                   "list; record again, the probe's calls have changed")
-    real = recording.answers()
+    real, reasons = recording.answers(), agreement.Reasons()
     if answers:
         said = store.unpack(pathlib.Path(answers).read_text())
     else:
@@ -151,8 +198,12 @@ def check_kernel(kernel, fake, answers=None, room=store.ROOM):
         real.update(stored_discovery(recording))
         said.update(ask_discovery(kernel, fake))
         real.update(stored_programs(recording))
-        said.update(ask_programs(kernel, recorded_userlands(recording), fake))
-    return agreement.compare(kernel, real, said, agreement.Reasons())
+        asked = {title: lines for title, lines in stored_traces(recording).items() if not reasons.apart(kernel, title)}
+        answers, traces = ask_programs(kernel, recorded_userlands(recording), fake, asked)
+        said.update(answers)
+        for side, lines in zip((real, said), compared_traces(asked, traces)):
+            side.update(lines)
+    return agreement.compare(kernel, real, said, reasons)
 
 
 def show(result, details, out=print):

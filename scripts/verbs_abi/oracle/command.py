@@ -7,6 +7,7 @@ import sys
 from verbs_abi import errors
 from verbs_abi.oracle import boot
 from verbs_abi.oracle import check
+from verbs_abi.oracle import clients
 from verbs_abi.oracle import kernels
 from verbs_abi.oracle import record
 from verbs_abi.oracle import store
@@ -65,11 +66,19 @@ def _check(options):
                        _room(options))
 
 
+def _clients(options):
+    room = _room(options)
+    names = options.kernel or [name for name in kernels.table()
+                               if (store.Recording(name, room).folder / clients.FILE).exists()]
+    compared = [clients.compare(name, room) for name in names]
+    return 1 if any(100 * same < options.threshold * count for same, count in compared) else 0
+
+
 def register(subparsers):
     """Adds `oracle` to the command line."""
     oracle = subparsers.add_parser("oracle", help="answers of real kernels: record, check, boot")
     errors.tell_actions(oracle)
-    commands = oracle.add_subparsers(metavar="record|check|boot")
+    commands = oracle.add_subparsers(metavar="record|check|clients|boot")
 
     one = commands.add_parser("record", help="ask real kernels and store their answers")
     one.add_argument("--kernel", action="append", help="repeatable; default: all")
@@ -102,6 +111,13 @@ def register(subparsers):
                      help="recordings from there, for example of another seed")
     one.add_argument("--answers", metavar="FILE", help="compare these stored answers instead")
     one.set_defaults(handler=_check)
+
+    one = commands.add_parser("clients", help="compare what pyverbs' tests come to with the recorded results")
+    one.add_argument("--kernel", action="append", help="repeatable; default: those that are recorded")
+    one.add_argument("--threshold", type=float, metavar="PERCENT", default=0,
+                     help="exit status 1 when fewer tests end as on the real kernel")
+    one.add_argument("--room", metavar="DIR", help="recordings from there")
+    one.set_defaults(handler=_clients)
 
     one = commands.add_parser("boot", help="run a shell script on a real kernel")
     one.add_argument("--kernel", required=True)

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`verbs-abi oracle record`: boots the kernels, asks them, stores what they say."""
 
+import concurrent.futures
 import re
 import subprocess
 import time
 
 from verbs_abi import errors
+from verbs_abi.oracle import boot
+from verbs_abi.oracle import clients
 from verbs_abi.oracle import generate
 from verbs_abi.oracle import journey
 from verbs_abi.oracle import kernels
@@ -69,19 +72,24 @@ def record_siw(name, seed=0, report=print, room=store.ROOM):
 
 
 def each(names, make, report=print, room=store.ROOM):
-    """Calls make(name) for each kernel. One that fails is told with what stays stored of it, and the
-    others still have their turn; then the command ends with exit status 2."""
-    failed = []
-    for name in names:
+    """Calls make(name) for each kernel, as many at once as there may be guests. One that fails is told
+    with what stays stored of it, and the others still have their turn; then the command ends with
+    exit status 2."""
+    def attempt(name):
         try:
             make(name)
+            return True
         except (errors.UserError, subprocess.SubprocessError, OSError) as error:
             recording = store.Recording(name, room)
             kept = (f"the recording of {recording.about()['date']} is kept" if recording.exists()
                     else "nothing is stored of it")
             text = str(error)
             report(f"{text if text.startswith(f'{name}:') else f'{name}: {text}'}; {kept}")
-            failed.append(name)
+            return False
+
+    with concurrent.futures.ThreadPoolExecutor(max_workers=boot.MOST_GUESTS) as pool:
+        made = list(pool.map(attempt, names))
+    failed = [name for name, ok in zip(names, made) if not ok]
     if failed:
         raise kernels.OracleError(f"not recorded: {', '.join(failed)}",
                                   hint="What was stored before is as it was.")
@@ -124,4 +132,4 @@ def programs(kernel, report):
     return machine.record(kernel, True, report)
 
 
-JOURNEYS = {"nvmeof": journey.nvmeof}
+JOURNEYS = {"nvmeof": journey.nvmeof, "pyverbs": clients.pyverbs}

@@ -90,8 +90,8 @@ class Recording:
         """What programs said on this very kernel package, {file name: text}; maybe nothing."""
         if not self.exists() or self.about()["packages"] != packages:
             return {}
-        return {path.name: path.read_text() for pattern in ("userland-*.txt", "journey-*.txt",
-                                                                "netlink.txt", "sysfs.txt")
+        return {path.name: path.read_text() for pattern in ("userland-*.txt", "journey-*.txt", "clients-*.txt",
+                                                            "traces.txt", "netlink.txt", "sysfs.txt")
                 for path in self.folder.glob(pattern)}
 
     def replace(self, lines, list_text, seed, packages, files, crashes, driver="rxe"):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "harness/probe/probe_list.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <stdexcept>
@@ -146,6 +147,24 @@ Statement ParseStatement(const std::vector<std::string_view>& words) {
 }
 
 }  // namespace
+
+std::vector<Block> SplitCases(std::string_view text) {
+  constexpr std::string_view kStart = "case ";
+  std::vector<Block> blocks;
+  size_t line = 1, begin = 0;  // of the block that is open
+  for (size_t at = 0; at < text.size(); ++line) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view words = text.substr(at, end - at);
+    if (words.starts_with(kStart)) {
+      if (!blocks.empty()) blocks.back().text = text.substr(begin, at - begin);
+      blocks.push_back({words.substr(kStart.size()), {}, line});
+      begin = at;
+    }
+    at = end + 1;
+  }
+  if (!blocks.empty()) blocks.back().text = text.substr(begin);
+  return blocks;
+}
 
 List Parse(std::string_view text, std::string* error) {
   List list;

@@ -86,6 +86,14 @@ struct List {
   std::vector<Case> cases;
 };
 
+// The parts of a list that are one case each, "case NAME" first; what stands before the first one
+// is no case's.
+struct Block {
+  std::string_view name, text;
+  size_t line = 1;  // where it begins
+};
+std::vector<Block> SplitCases(std::string_view text);
+
 // Parses a whole list. On failure `error` says line and reason, and the list is empty.
 List Parse(std::string_view text, std::string* error);
 

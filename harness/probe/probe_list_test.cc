@@ -60,5 +60,17 @@ TEST(ProbeList, SaysWhichLineIsWrongAndWhy) {
   EXPECT_EQ(Problem("case a\nmem q $pd:9\n"), "line 2: a symbol wider than 8 bytes");
 }
 
+TEST(ProbeList, IsCutIntoItsCases) {
+  const auto blocks = SplitCases("# made by hand\ncase a\ncall 1 close 1\ncase b\ncase c\nx");
+  ASSERT_EQ(blocks.size(), 3u);
+  EXPECT_EQ(blocks[0].name, "a");
+  EXPECT_EQ(blocks[0].text, "case a\ncall 1 close 1\n");
+  EXPECT_EQ(blocks[0].line, 2u);
+  EXPECT_EQ(blocks[1].text, "case b\n");
+  EXPECT_EQ(blocks[2].text, "case c\nx");
+  EXPECT_EQ(blocks[2].line, 5u);
+  EXPECT_TRUE(SplitCases("no case at all\n").empty());
+}
+
 }  // namespace
 }  // namespace vabi::probe

@@ -44,21 +44,20 @@ int main(int argc, char** argv) {
   }
   std::stringstream text;
   text << file.rdbuf();
-  std::string error;
-  vabi::probe::List list = vabi::probe::Parse(text.str(), &error);
-  if (!error.empty()) {
-    std::cerr << "vabi-probe: " << list_path << ": " << error << "\n";
-    return 2;
-  }
+  const std::string list = text.str();
   vabi::probe::Answers answers;
   if (!answers.Open(answers_path.c_str())) {
     std::cerr << "vabi-probe: " << answers_path << ": " << std::strerror(errno) << "\n";
     return 2;
   }
   bool begun = from.empty();
-  for (const vabi::probe::Case& subject : list.cases) {
-    begun = begun || subject.name == from;
-    if (begun) vabi::probe::RunCase(subject, options, &answers);
+  for (const vabi::probe::Block& block : vabi::probe::SplitCases(list)) {
+    begun = begun || block.name == from;
+    std::string error;
+    if (begun && !vabi::probe::RunCase(block, options, &answers, &error)) {
+      std::cerr << "vabi-probe: " << list_path << ": " << error << "\n";
+      return 2;
+    }
   }
   answers.Append("all done\n");
   answers.Close();

@@ -7,12 +7,14 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <map>
 #include <vector>
@@ -274,15 +276,28 @@ class CaseRun {
   std::map<std::string, std::string> broken_;
 };
 
+// Until the child has ended, or its time is up.
+void WaitForEnd(pid_t child) {
+  const int handle = static_cast<int>(syscall(SYS_pidfd_open, child, 0));  // since Linux 5.3
+  if (handle >= 0) {
+    pollfd item{handle, POLLIN, 0};
+    poll(&item, 1, kCaseLimitMs);
+    close(handle);
+    return;
+  }
+  siginfo_t info{};
+  for (int waited = 0; waited < kCaseLimitMs && info.si_pid == 0; ++waited) {
+    if (waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0) return;
+    if (info.si_pid == 0) usleep(1000);
+  }
+}
+
 std::string AwaitChild(pid_t child) {
+  WaitForEnd(child);
   int status = 0;
-  for (int waited = 0; waited < kCaseLimitMs * 2; ++waited) {
-    pid_t done = waitpid(child, &status, WNOHANG);
-    if (done == child) {
-      if (WIFSIGNALED(status)) return "signal " + std::to_string(WTERMSIG(status));
-      return "exit " + std::to_string(WEXITSTATUS(status));
-    }
-    usleep(500);
+  if (waitpid(child, &status, WNOHANG) == child) {
+    if (WIFSIGNALED(status)) return "signal " + std::to_string(WTERMSIG(status));
+    return "exit " + std::to_string(WEXITSTATUS(status));
   }
   kill(child, SIGKILL);
   waitpid(child, &status, 0);
@@ -323,15 +338,33 @@ void Answers::Close() {
   close(fd_);
 }
 
-void RunCase(const Case& subject, const Options& options, Answers* answers) {
+bool RunCase(const Block& block, const Options& options, Answers* answers, std::string* error) {
+  constexpr size_t kRoom = 512;
+  void* shared = mmap(nullptr, kRoom, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) {
+    *error = "no memory for a case";
+    return false;
+  }
+  auto* problem = static_cast<char*>(shared);
   pid_t child = fork();
   if (child == 0) {
-    CaseRun(subject, options, answers).Run();
+    std::string told;
+    const List list = Parse(block.text, &told);
+    std::snprintf(problem, kRoom, "%s", told.c_str());
+    if (told.empty()) CaseRun(list.cases.front(), options, answers).Run();
     _exit(0);
   }
   std::string end = child < 0 ? "nofork" : AwaitChild(child);
+  *error = problem;
+  munmap(shared, kRoom);
+  if (!error->empty()) {
+    *error = "case " + std::string(block.name) + " (from line " + std::to_string(block.line) +
+             " on), its " + *error;
+    return false;
+  }
   answers->EndLine(" died\n");
-  answers->Append(subject.name + ":end " + end + "\n");
+  answers->Append(std::string(block.name) + ":end " + end + "\n");
+  return true;
 }
 
 }  // namespace vabi::probe

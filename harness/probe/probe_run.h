@@ -44,7 +44,8 @@ struct Options {
   std::set<std::string> lethal;  // "CASE:ID" of calls that are answered "oops" unperformed
 };
 
-// Runs the case in a child process and waits for it.
-void RunCase(const Case& subject, const Options& options, Answers* answers);
+// Runs the case in a child process and waits for it. The child parses it: what a list comes to in
+// memory would have to be copied for every child. False: it cannot be parsed; `error` says why.
+bool RunCase(const Block& block, const Options& options, Answers* answers, std::string* error);
 
 }  // namespace vabi::probe

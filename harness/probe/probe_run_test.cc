@@ -15,14 +15,14 @@ namespace {
 // Runs a list on a device file; returns the answers.
 std::string Ask(const std::string& device, const std::string& text,
                 const std::set<std::string>& lethal = {}) {
-  std::string error;
-  List list = Parse(text, &error);
-  EXPECT_EQ(error, "");
   std::string path = testing::TempDir() + "/answers-" + std::to_string(::getpid());
   Answers answers;
   EXPECT_TRUE(answers.Open(path.c_str()));
   Options options{device, lethal};
-  for (const Case& subject : list.cases) RunCase(subject, options, &answers);
+  for (const Block& block : SplitCases(text)) {
+    std::string error;
+    if (!RunCase(block, options, &answers, &error)) answers.Append(error + "\n");
+  }
   answers.Close();
   std::stringstream all;
   all << std::ifstream(path).rdbuf();
@@ -60,6 +60,12 @@ TEST(ProbeRun, InterruptsACallThatBlocks) {
 TEST(ProbeRun, GivesEveryCaseAProcessWithNothingLeftOpen) {
   EXPECT_EQ(Ask("/dev/null", "case a\ncall o open 2 cap=A:ret\ncase b\ncall w write $A &null 0\n"),
             "a:o fd 0\na:end exit 0\nb:w skipped\nb:end exit 0\n");
+}
+
+TEST(ProbeRun, TellsWhatCannotBeParsed) {
+  EXPECT_EQ(Ask("/dev/null", "case a\ncall o close 99\n\ncase b\nnonsense x y\n"),
+            "a:o -1 EBADF\na:end exit 0\n"
+            "case b (from line 4 on), its line 2: unknown statement: 'nonsense'\n");
 }
 
 TEST(ProbeRun, MakesForkedCallsInAChild) {

@@ -5,8 +5,10 @@ import collections
 import concurrent.futures
 import contextlib
 import datetime
+import functools
 import hashlib
 import json
+import multiprocessing
 import os
 import pathlib
 import signal
@@ -14,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 
+from verbs_abi import errors
 from verbs_abi import userlands
 from verbs_abi.cells import ids, trace, worlds
 from verbs_abi.oracle import agreement
@@ -32,10 +35,14 @@ from verbs_abi.run import provenance
 LIMIT_SECONDS = 300
 
 
+# Of this folder, what a call list is made by.
+GENERATOR = ("generate.py", "calls.py", "facts.py", "session.py", "*_calls.py", "*_table.py")
+
+
 def cached_list(kernel, seed):
     """The call list; made anew when the generator or the facts have changed."""
     state = hashlib.sha256()
-    for path in sorted(pathlib.Path(__file__).parent.glob("*.py")):
+    for path in sorted(path for pattern in GENERATOR for path in pathlib.Path(__file__).parent.glob(pattern)):
         state.update(path.read_bytes())
     state.update((facts.FOLDER / f"{kernel}.json").read_bytes())
     path = apt.cache_dir() / "oracle" / "lists" / f"{kernel}-{seed}-{state.hexdigest()[:16]}.txt"
@@ -250,16 +257,29 @@ def as_json(results):
         indent=1)
 
 
-def compare_all(names, build, answers=None, room=store.ROOM):
-    """The Agreement of each kernel. Most of the time the probe waits for what does not come, so
-    all kernels are asked at once."""
+def _check_alone(kernel, build, answers, room):
+    """check_kernel in a process of its own: (Agreement, None), or (None, what was wrong) as exceptions of ours do
+    not all survive the way between processes."""
     fake = None if answers else FakeMachine(build)
     try:
-        with concurrent.futures.ThreadPoolExecutor(max_workers=max(len(names), 1)) as pool:
-            return list(pool.map(lambda name: check_kernel(name, fake, answers, room), names))
+        return check_kernel(kernel, fake, answers, room), None
+    except errors.UserError as error:
+        return None, str(error)
     finally:
         if fake:
             fake.close()
+
+
+def compare_all(names, build, answers=None, room=store.ROOM):
+    """The Agreement of each kernel. The probe waits for what does not come for a third of its time, so all kernels are
+    asked at once; each in a process, since what is done here takes as long as the probe."""
+    context = multiprocessing.get_context("fork")
+    with concurrent.futures.ProcessPoolExecutor(max_workers=max(len(names), 1), mp_context=context) as pool:
+        done = list(pool.map(functools.partial(_check_alone, build=build, answers=answers, room=room), names))
+    for _, wrong in done:
+        if wrong:
+            raise kernels.OracleError(wrong)
+    return [result for result, _ in done]
 
 
 def too_low(results, threshold=None, room=store.ROOM):

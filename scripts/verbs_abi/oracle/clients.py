@@ -20,7 +20,7 @@ FILE = "clients-pyverbs.txt"
 USERLAND = "deb-44.0"  # the release whose Python the machine's own bookworm has
 SUITE = ("bookworm",)
 PYTHON = ("python3.11-minimal", "libpython3.11-minimal", "libpython3.11-stdlib", "libexpat1", "zlib1g", "libffi8",
-          "libuuid1")
+          "libuuid1", "libpython3.11")
 TESTS = "usr/share/doc/rdma-core/tests"
 RUNNER = kernels.SOURCE_ROOT / "harness" / "clients" / "run_pyverbs.py"
 

@@ -127,3 +127,72 @@ def test_the_command_ends_with_status_2(place, capfd):
     assert cli.main(["oracle", "record", "--kernel", KERNEL, "--room", str(place / "room")]) == 2
     said = "".join(capfd.readouterr())
     assert f"not recorded: {KERNEL}" in said and "qemu-system-x86" in said
+
+
+# A qemu that leaves answers in the shared memory as a guest does: the N-th boot says what is in the file boot.N, then
+# hangs, where there is a file hang.N, or ends; "guest: done" on the console is a file done.N.
+GUEST = """
+n=$(cat DIR/boots 2>/dev/null || echo 0); n=$((n + 1)); echo $n > DIR/boots
+for word; do
+  case "$word" in
+    *mem-path=*) shared=${word#*mem-path=}; shared=${shared%%,*} ;;
+    file:*) console=${word#file:} ;;
+  esac
+done
+dd if=DIR/boot.$n of="$shared" conv=notrunc 2>/dev/null
+if [ -e DIR/done.$n ]; then echo "guest: done" > "$console"; fi
+if [ -e DIR/hang.$n ]; then exec sleep 600; fi
+"""
+
+
+def guests(place, monkeypatch, *boots):
+    """boots: (answers, how it ends: "done", "hangs" or "dies")."""
+    for number, (answers, end) in enumerate(boots, 1):
+        (place / f"boot.{number}").write_text(answers)
+        for marker, wanted in (("done", "done"), ("hang", "hangs")):
+            if end == wanted:
+                (place / f"{marker}.{number}").touch()
+    fake(place, "qemu-system-x86_64", GUEST.replace("DIR", str(place)))
+    limited(monkeypatch, timeout=20, stall=0.3)
+    monkeypatch.setattr(record.machine, "record", lambda *_: {"netlink.txt": "new"})
+
+
+WHOLE = "a:1 0 0\\na:end exit 0\\nall done\\n".replace("\\n", "\n")
+
+
+def recorded(place):
+    lines = []
+    record.record(KERNEL, report=lines.append, room=place / "room")
+    recording = store.Recording(KERNEL, place / "room")
+    return recording.answers(), (place / "boots").read_text().strip(), lines
+
+
+@pytest.mark.parametrize("end", ("dies", "hangs"))
+def test_a_guest_that_ends_in_the_middle_of_an_answer_is_booted_again(place, monkeypatch, end):
+    guests(place, monkeypatch, ("a:1", end), (WHOLE, "done"))
+    answers, boots, lines = recorded(place)
+    assert answers == {"a:1": "0 0", "a:end": "exit 0"} and boots == "2"
+    assert lines[0] == f"{KERNEL}: the guest {'crashed' if end == 'dies' else 'stalled'} at a:1; once more"
+
+
+def test_a_call_at_which_two_guests_hang_is_an_answer(place, monkeypatch):
+    guests(place, monkeypatch, ("a:1", "hangs"), ("a:1", "hangs"), (WHOLE.replace("0 0", "oops"), "done"))
+    answers, boots, lines = recorded(place)
+    assert answers == {"a:1": "oops", "a:end": "exit 0"} and boots == "3"
+    assert "a:1 stalled" in lines[1]
+
+
+def test_guests_that_never_come_to_the_end_store_nothing(place, monkeypatch):
+    monkeypatch.setattr(probing, "MAX_BOOTS", 4)
+    guests(place, monkeypatch, *[("a:1 0 0\na:", "dies")] * 4)
+    assert "not done after 4 boots, at case a; nothing was stored" in ask(place)
+
+
+def test_two_guests_at_a_time_and_a_third_waits(place, monkeypatch):
+    monkeypatch.setattr(boot.time, "sleep", lambda _: (_ for _ in ()).throw(TimeoutError("it waits")))
+    first, second = boot.a_guests_place(), boot.a_guests_place()
+    with pytest.raises(TimeoutError):
+        boot.a_guests_place()
+    second.close()
+    boot.a_guests_place().close()
+    first.close()

@@ -49,22 +49,14 @@ constexpr NumberedMethod kMethods[] = {
 // Of enum rdma_nldev_command (rdma_netlink.h), what user space sends.
 constexpr uint32_t kNldev = 5;  // RDMA_NL_NLDEV
 constexpr NumberedName kNldevCommands[] = {
-    {1, "GET"},
-    {2, "SET"},
-    {3, "NEWLINK"},
-    {4, "DELLINK"},
-    {5, "PORT_GET"},
-    {6, "SYS_GET"},
-    {7, "SYS_SET"},
-    {9, "RES_GET"},
-    {10, "RES_QP_GET"},
-    {11, "RES_CM_ID_GET"},
-    {12, "RES_CQ_GET"},
-    {13, "RES_MR_GET"},
-    {14, "RES_PD_GET"},
-    {15, "GET_CHARDEV"},
-    {16, "STAT_SET"},
-    {17, "STAT_GET"},
+    {1, "GET"},         {2, "SET"},
+    {3, "NEWLINK"},     {4, "DELLINK"},
+    {5, "PORT_GET"},    {6, "SYS_GET"},
+    {7, "SYS_SET"},     {9, "RES_GET"},
+    {10, "RES_QP_GET"}, {11, "RES_CM_ID_GET"},
+    {12, "RES_CQ_GET"}, {13, "RES_MR_GET"},
+    {14, "RES_PD_GET"}, {15, "GET_CHARDEV"},
+    {16, "STAT_SET"},   {17, "STAT_GET"},
     {18, "STAT_DEL"},
 };
 
@@ -100,9 +92,9 @@ constexpr uint32_t kVerbsIoctl = 0xc0181b01;  // _IOWR(0x1b, 1, 24 bytes), since
 constexpr uint64_t kAddresses = uint64_t{1} << 32;
 
 constexpr uint32_t kGetContext = 0, kCreateCompChannel = 17;
-constexpr uint16_t kUhwIn = 0x1000, kUhwOut = 0x1001;                 // UVERBS_ATTR_UHW_*
-constexpr uint16_t kCoreIn = 0, kCoreOut = 1, kWriteCommand = 2;      // of INVOKE_WRITE
-constexpr uint32_t kInvokeWrite = 0, kAsyncEventAlloc = 16u << 16;    // object << 16 | method
+constexpr uint16_t kUhwIn = 0x1000, kUhwOut = 0x1001;               // UVERBS_ATTR_UHW_*
+constexpr uint16_t kCoreIn = 0, kCoreOut = 1, kWriteCommand = 2;    // of INVOKE_WRITE
+constexpr uint32_t kInvokeWrite = 0, kAsyncEventAlloc = 16u << 16;  // object << 16 | method
 // The methods that hand a driver's own request and reply on (UVERBS_ATTR_UHW): INVOKE_WRITE,
 // GET_CONTEXT, CQ, QP and SRQ CREATE, REG_MR, WQ CREATE. In others these ids are a driver's own.
 constexpr uint32_t kWithDriverPart[] = {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The recorder's own tables against the facts of the oldest and the newest recorded kernel, and what it reads from
-// a program's memory. Numbers in the calls are those of rdma/ib_user_verbs.h and rdma/rdma_user_ioctl_cmds.h.
+// The recorder's own tables against the facts of the oldest and the newest recorded kernel, and
+// what it reads from a program's memory. Numbers in the calls are those of rdma/ib_user_verbs.h and
+// rdma/rdma_user_ioctl_cmds.h.
 #include "shims/recorder/describe.h"
 
 #include <gtest/gtest.h>
@@ -63,11 +64,10 @@ TEST_P(Facts, DrawTheBorderBetweenCoreAndDriverInLegacyCommands) {
   for (const CommandRow& row : CommandRows()) {
     const std::string name = WriteNames()[Index(row.id)];
     SCOPED_TRACE(name);
-    const auto number = world.world().Constant(
-        std::vector{
+    const auto number = world.world().Constant(std::vector{
 #define VABI_WRITE(name) ConstId::IB_USER_VERBS_CMD_##name,
 #include "harness/world/all_tables.inc"
-        }[Index(row.id)]);
+    }[Index(row.id)]);
     ASSERT_TRUE(number);
     const auto request = static_cast<int32_t>(world.world().Size(row.request));
     const int32_t reply = row.response == StructId::kCount
@@ -156,8 +156,8 @@ TEST(Ioctls, KeepAttributesAndLeaveAddressesOut) {
 
 TEST(Ioctls, ThatInvokeAWriteTellWhich) {
   // CREATE_COMP_CHANNEL by its number 17: request of 8 bytes in place, reply of 4 elsewhere
-  const Told told = Ask(Ioctl(
-      0, 0, {{2, 8, 1, 0, 17}, {0, 8, 1, 0, 0}, {1, 4, 1, 0, 0x7f0000002000}}));
+  const Told told =
+      Ask(Ioctl(0, 0, {{2, 8, 1, 0, 17}, {0, 8, 1, 0, 0}, {1, 4, 1, 0, 0x7f0000002000}}));
   EXPECT_STREQ(told.record.name, "DEVICE.INVOKE_WRITE");
   EXPECT_STREQ(told.record.inner, "CREATE_COMP_CHANNEL");
   EXPECT_EQ(told.record.command, 17);

@@ -23,10 +23,10 @@ enum class Symbol : uint16_t {
 void* Original(Symbol symbol);
 
 namespace original {
-#define VABI_SYM(ret, name, params)                                        \
-  inline auto name() {                                                     \
-    using Function = ret(*) params;                                        \
-    return reinterpret_cast<Function>(recorder::Original(Symbol::name));   \
+#define VABI_SYM(ret, name, params)                                      \
+  inline auto name() {                                                   \
+    using Function = ret(*) params;                                      \
+    return reinterpret_cast<Function>(recorder::Original(Symbol::name)); \
   }
 #include "shims/recorder/symbols.def"
 #undef VABI_SYM

@@ -149,9 +149,7 @@ void Crossing::Read() {
                 KindOf(fd_) == Kind::kCompletionEvents ? "read:comp_event" : "read:async_event");
 }
 
-void Crossing::Write(const void* user, size_t size) {
-  DescribeWrite(user, size, &record_, &made_);
-}
+void Crossing::Write(const void* user, size_t size) { DescribeWrite(user, size, &record_, &made_); }
 
 void Crossing::Ioctl(unsigned long request, const void* argument) {
   DescribeIoctl(request, argument, &record_, &made_);

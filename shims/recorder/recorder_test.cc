@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The recorder stands before the shim here, so that its real kernel is the fake one: what it writes down must be
-// what the fake kernel writes down of the same calls, and the program must notice neither.
+// The recorder stands before the shim here, so that its real kernel is the fake one: what it writes
+// down must be what the fake kernel writes down of the same calls, and the program must notice
+// neither.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

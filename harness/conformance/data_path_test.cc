@@ -396,6 +396,61 @@ ABI_TEST(DataPath, ASharedReceiveQueueFeedsItsQueuePair, Needs{.queue_pairs = tr
   }
 }
 
+// ibv_post_recv(3): ENOMEM for one more than the queue was granted. providers/mlx5/qp.c: both of
+// its queues hold exactly that many, and only polling makes room.
+ABI_TEST(DataPath, AFullQueueOfMlx5RefusesOneMore, Needs{.provider = "mlx5", .queue_pairs = true}) {
+  RcPair pair;
+  for (uint32_t i = 0; i < pair.right.cap.max_recv_wr; ++i) {
+    ASSERT_THAT(pair.right.PostReceive(i, {pair.right.At(0, 64)}), Succeeds()) << i;
+  }
+  EXPECT_THAT(pair.right.PostReceive(99, {pair.right.At(0, 64)}), FailsWith(ENOMEM));
+  for (uint32_t i = 0; i < pair.left.cap.max_send_wr; ++i) {
+    ASSERT_THAT(
+        pair.left.PostSend(WorkAt(IBV_WR_RDMA_WRITE, i, pair.right.Address(0), pair.right.mr->rkey),
+                           {pair.left.At(0, 8)}),
+        Succeeds())
+        << i;
+  }
+  EXPECT_THAT(
+      pair.left.PostSend(WorkAt(IBV_WR_RDMA_WRITE, 99, pair.right.Address(0), pair.right.mr->rkey),
+                         {pair.left.At(0, 8)}),
+      FailsWith(ENOMEM));
+  EXPECT_THAT(pair.left.Poll(static_cast<int>(pair.left.cap.max_send_wr)),
+              SizeIs(pair.left.cap.max_send_wr));
+}
+
+// providers/rxe/rxe.c:rxe_post_one_recv: a ring of a power of two, one slot of which stays free.
+ABI_TEST(DataPath, AFullQueueOfRxeRefusesOneMore, Needs{.provider = "rxe"}) {
+  RcPair pair;
+  uint32_t posted = 0;
+  while (posted <= 4 * pair.right.cap.max_recv_wr &&
+         pair.right.PostReceive(posted, {pair.right.At(0, 64)}).ok()) {
+    ++posted;
+  }
+  EXPECT_GE(posted, pair.right.cap.max_recv_wr);
+  EXPECT_EQ(posted & (posted + 1), 0u) << posted << " is not one less than a power of two";
+  EXPECT_LT(posted, 4 * pair.right.cap.max_recv_wr);
+  EXPECT_THAT(pair.right.PostReceive(99, {pair.right.At(0, 64)}), FailsWith(ENOMEM));
+}
+
+// ibv_ack_cq_events(3): destroying the queue waits for as many as were told, however they were
+// acknowledged.
+ABI_TEST(DataPath, EventsThatAreAcknowledgedOneByOneAllCount, Needs{.queue_pairs = true}) {
+  RcPair pair({.with_channel = true});
+  for (uint32_t i = 0; i < 3; ++i) {
+    ASSERT_THAT(FromVerb(ibv_req_notify_cq(pair.right.cq.get(), 0)), Succeeds());
+    ASSERT_THAT(pair.right.PostReceive(i, {pair.right.At(0, 64)}), Succeeds());
+    ASSERT_THAT(pair.left.PostSend(Work(IBV_WR_SEND, i), {pair.left.At(0, 16)}), Succeeds());
+    ibv_cq* cq = nullptr;
+    void* cookie = nullptr;
+    ASSERT_THAT(FromVerb(ibv_get_cq_event(pair.right.channel.get(), &cq, &cookie)), Succeeds());
+    ibv_ack_cq_events(cq, 1);
+    EXPECT_THAT(pair.right.Poll(1), SizeIs(1));
+    EXPECT_THAT(pair.left.Poll(1), SizeIs(1));
+  }
+  // RcPair's end destroys the queue, which hangs when one was lost.
+}
+
 // ibv_req_notify_cq(3), ibv_get_cq_event(3): armed once, told once.
 ABI_TEST(DataPath, AnArmedQueueTellsItsChannelOnce, Needs{.queue_pairs = true}) {
   RcPair pair({.with_channel = true});

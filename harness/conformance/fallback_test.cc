@@ -55,6 +55,7 @@ Wanted WrittenExtended(const std::string& name) {
 
 // cmd_fallback.c: ENOTTY means that the ioctl framework is entirely absent.
 // Seen to fail with a libibverbs whose bitmap_fill was taken out: CQ.CREATE, … are tried as well.
+// L3-02, L3-08, L3-14
 ABI_TEST(Fallback, EnottyMarksTheWholeContext, Needs{.ioctl = Ioctl::kAbsent, .provider = "rxe"}) {
   Context context = OpenOnlyDevice();
   ProtectionDomain pd = context.AllocPd();
@@ -126,6 +127,7 @@ ABI_TEST(Fallback, TheBitmapExplainsEveryCommandOfMlx5,
 }
 
 // EPROTONOSUPPORT: the framework is there, this method is not. It is tried once.
+// L3-02, L3-06
 ABI_TEST(Fallback, AMissingMethodIsTriedOnce,
          Needs{.ioctl = Ioctl::kPresent, .missing = {"CQ.CREATE"}, .queue_pairs = true}) {
   Context context = OpenOnlyDevice();
@@ -154,6 +156,7 @@ ABI_TEST(Fallback, AMissingMethodLeavesTheOthersAlone,
 }
 
 // cmd_write.h: the bitmap belongs to the context, not to the process.
+// L3-02
 ABI_TEST(Fallback, EachContextFindsOutForItself,
          Needs{.ioctl = Ioctl::kPresent, .provider = "rxe", .missing = {"PD.DESTROY"}}) {
   for (int i = 0; i < 2; ++i) {
@@ -166,6 +169,7 @@ ABI_TEST(Fallback, EachContextFindsOutForItself,
 }
 
 // cmd_device.c: GET_CONTEXT goes by free_context's bit; the probe before it marks nothing.
+// L3-11
 ABI_TEST(Fallback, AMissingGetContextIsWritten,
          Needs{.ioctl = Ioctl::kPresent, .provider = "rxe", .missing = {"DEVICE.GET_CONTEXT"}}) {
   Context context = OpenOnlyDevice();
@@ -300,6 +304,7 @@ ABI_TEST(Fallback, OtherErrnosAreFinal,
 }
 
 // The same errno from the context: the open fails, and nothing is written.
+// L2-13 (ENOSPC is one of the overlays)
 ABI_TEST(Fallback, OtherErrnosOfGetContextEndTheOpen,
          Needs{.provider = "rxe",
                .served = {"DEVICE.GET_CONTEXT"},
@@ -332,6 +337,7 @@ ABI_TEST(Fallback, ALateEnottyMarksTheWholeContextToo,
 
 // device.c:has_ioctl_write: a probe that is too short on purpose. A real kernel says ENOSPC
 // (core/uverbs_std_types_device.c, 5.0 on), and written commands travel behind INVOKE_WRITE.
+// L3-14
 ABI_TEST(Fallback, TheProbeFindsInvokeWrite, Needs{.invoke_write = InvokeWrite::kServed}) {
   Context context = OpenOnlyDevice();
   const std::vector<Command> ioctls = trace().Ioctls();
@@ -345,6 +351,7 @@ ABI_TEST(Fallback, TheProbeFindsInvokeWrite, Needs{.invoke_write = InvokeWrite::
   EXPECT_THAT(trace().Writes(), IsEmpty());
 }
 
+// L3-14
 ABI_TEST(Fallback, WithoutInvokeWriteCommandsAreWritten,
          Needs{.invoke_write = InvokeWrite::kMissing}) {
   Context context = OpenOnlyDevice();
@@ -405,6 +412,33 @@ ABI_TEST(Fallback, WhatHasNoWrittenFormIsNotSupported,
               ElementsAre(Failed("CQ.CREATE", EPROTONOSUPPORT)));
 }
 
+// Two errnos for what is not there: EOPNOTSUPP is the library's or the provider's word,
+// EPROTONOSUPPORT the kernel's, and libibverbs passes it on where nothing can stand in for the
+// method (providers/mlx5/verbs.c:mlx5_alloc_dm). L3-05.
+ABI_TEST(Fallback, WhatTheProviderLacksIsNotSupported, Needs{.provider = "rxe"}) {
+  Context context = OpenOnlyDevice();
+  trace().Forget();
+  ibv_alloc_dm_attr attr = {};
+  attr.length = 64;
+  errno = 0;
+  EXPECT_EQ(ibv_alloc_dm(context.get(), &attr), nullptr);
+  EXPECT_EQ(ErrorName(errno), "EOPNOTSUPP");
+  EXPECT_THAT(trace().All(), ::testing::IsEmpty());
+}
+
+// L3-05
+ABI_TEST(Fallback, WhatTheKernelLacksIsNoProtocol,
+         Needs{.provider = "mlx5", .overlays = {"missing-method=DM.ALLOC"}}) {
+  Context context = OpenOnlyDevice();
+  trace().Forget();
+  ibv_alloc_dm_attr attr = {};
+  attr.length = 64;
+  errno = 0;
+  EXPECT_EQ(ibv_alloc_dm(context.get(), &attr), nullptr);
+  EXPECT_EQ(ErrorName(errno), "EPROTONOSUPPORT");
+  EXPECT_THAT(trace().Refused(), ElementsAre(Failed("DM.ALLOC", EPROTONOSUPPORT)));
+}
+
 // cmd_device.c: flags that sysfs cannot answer are EOPNOTSUPP.
 ABI_TEST(Fallback, AGidQueryWithFlagsNeedsTheMethod, Needs{.missing = {"DEVICE.QUERY_GID_ENTRY"}}) {
   Context context = OpenOnlyDevice();
@@ -413,6 +447,7 @@ ABI_TEST(Fallback, AGidQueryWithFlagsNeedsTheMethod, Needs{.missing = {"DEVICE.Q
 }
 
 // cmd_cq.c: flags that the legacy command has no room for ask for the extended one.
+// L3-06
 ABI_TEST(Fallback, CreationFlagsAskForTheExtendedCommand,
          Needs{.provider = "mlx5",
                .served = {"EX_CREATE_CQ"},

@@ -50,6 +50,7 @@ std::vector<std::string> Times(int count, const std::string& line) {
 }  // namespace
 
 // init.c:check_abi_version: IB_USER_VERBS_MIN_ABI_VERSION is 3, _MAX_ 6.
+// L2-08
 ABI_TEST(Negotiation, GlobalAbiFromThreeToSixIsTaken,
          Needs{.knobs = kNoChardev, .overlays = {"global-abi=[3-6]"}}) {
   StandardError messages;
@@ -58,6 +59,7 @@ ABI_TEST(Negotiation, GlobalAbiFromThreeToSixIsTaken,
   EXPECT_THAT(messages.Lines(), IsEmpty());
 }
 
+// L2-08
 ABI_TEST(Negotiation, GlobalAbiOutsideIsFatalAndToldOnce,
          Needs{.knobs = kNoChardev,
                .overlays = {"global-abi=[0-9]*"},
@@ -143,6 +145,7 @@ ABI_TEST(Negotiation, WithoutChardevADeviceWithoutParentIsNotFound,
   EXPECT_THAT(messages.Lines(), IsEmpty());
 }
 
+// L2-14, without contradictions
 ABI_TEST(Negotiation, WithoutNetlinkTheDeviceComesFromSysfs,
          Needs{.discovery = Discovery::kSysfs}) {
   StandardError messages;
@@ -153,6 +156,7 @@ ABI_TEST(Negotiation, WithoutNetlinkTheDeviceComesFromSysfs,
 }
 
 // The driver's own version: rxe 1 to 2, mlx5 1 to 1 (64 bits).
+// L2-01, for 64 bits
 ABI_TEST(Negotiation, RxeTakesDriverAbiOneAndTwo,
          Needs{.provider = "rxe", .overlays = {"provider-abi=@(1|2)"}}) {
   StandardError messages;
@@ -265,6 +269,7 @@ ABI_TEST(Negotiation, TheRefusedDeviceIsNamedOnRequest,
 }
 
 // A device that no driver takes harms no other.
+// L2-17
 ABI_TEST(Negotiation, ABadDeviceLeavesTheGoodOneAlone,
          Needs{.devices = 2, .overlays = {"provider-abi@rxe0=9"}}) {
   StandardError messages;

@@ -101,6 +101,7 @@ TEST(Diff, AlignedSpellingOfATypeIsNoNews) {
   EXPECT_THAT(Told(Of(Struct("s", 8, plain)), Of(Struct("s", 8, aligned))), IsEmpty());
 }
 
+// L1-05, L1-06.
 TEST(Diff, TellsARenamedMemberFromAnotherMeaning) {
   auto with = [](const char* name) {
     return std::string(kA) + R"(,{"n":")" + name + R"(","t":"__u32","o":4,"s":4})";
@@ -127,6 +128,7 @@ TEST(Diff, ArmsOfAUnionComeAndGoAsAWhole) {
               ElementsAre("!removed s.u.two"));
 }
 
+// L1-03.
 TEST(Diff, WhatShowsOnlyIn32BitSaysSo) {
   std::string before =
       R"({"n":"a","t":"__u64","o":0,"s":8},{"n":"b","t":"void *","o":8,"s":8,"i386":[8,4]})";

@@ -39,7 +39,7 @@ APPLICATIONS = {
     "old-app": Application("journey", OLDEST),
     "old-suites": Application("conformance", OLDEST),
     "new-app": Application("journey", NEWEST),
-    "newest": Application("newest", NEWEST, ("symbols", "open_device")),
+    "newest": Application("newest", NEWEST, ("symbols", "open_device", "reg_mr_ex")),
     "compat-1_0": Application("compat-1_0", None, ("data:send", "data:write", "data:read", "event:cq", "event:qp",
                                                    "event:srq", "query_qp:own", "post_send:bad_wr")),
     "compat-1_0-query-port": Application("compat-1_0", None, ("query_port:within",), ("query_port",)),

@@ -29,6 +29,7 @@ def verbs_nodes(path):
     return {node for library, node in applications.needs(path) if library == "libibverbs.so.1"}
 
 
+# L5-12.
 @pytest.mark.parametrize("provider", ("mlx5", "rxe"))
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_program_of_2006_runs_and_is_handed_its_own_objects(setup, release, provider):
@@ -58,7 +59,7 @@ def bytes_beyond(setup, release):
     return rows[0]["is"]
 
 
-# verbs.h: struct ibv_port_attr is 48 bytes without port_cap_flags2 (1.0), 52 with it, 56 with active_speed_ex (55.0).
+# L1-07. verbs.h: struct ibv_port_attr is 48 bytes without port_cap_flags2 (1.0), 52 with it, 56 with active_speed_ex (55.0).
 @pytest.mark.parametrize("release, beyond", zip(RELEASES, (4, 4, 8, 8)))
 def test_port_attributes_are_written_beyond_its_structure(setup, release, beyond):
     assert bytes_beyond(setup, release) == beyond
@@ -88,7 +89,7 @@ def test_what_33_was_compiled_to_runs_beside_every_release(setup, release):
     assert suites["outcome"] == "full" and len(suites["tests"]) > 20, suites["message"]
 
 
-# matrix/symbols: 33.2 ends at IBVERBS_1.11, 44.0 and 56.1 at 1.14.
+# L5-09. matrix/symbols: 33.2 ends at IBVERBS_1.11, 44.0 and 56.1 at 1.14.
 @pytest.mark.parametrize("release, first", zip(OLDER, (12, 15, 15)))
 def test_the_dynamic_linker_names_every_version_that_is_missing(setup, release, first):
     row = run(setup, release, "newest")
@@ -129,6 +130,21 @@ def test_a_symbol_that_went_from_its_node_is_named(monkeypatch):
     told = applications.refused(ended(text, 127), path, release)
     assert (told.outcome, told.message) == ("refused", "not found: ibv_alloc_dmah@IBVERBS_1.15")
     assert applications.refused(ended(text.replace("1.15", "1.16"), 127), path, release).outcome == "broken"
+
+
+# L5-10: a node that only a vendor's libraries have is named like any other; those of other libraries are none of ours.
+def test_a_vendors_node_is_lacking_everywhere(monkeypatch):
+    wanted = {("libmlx5.so.1", "MLX5_OFED"): {"mlx5dv_x"}, ("libmlx5.so.1", "MLX5_1.0"): {"mlx5dv_init_obj"},
+              ("libc.so.6", "GLIBC_9.9"): {"f"}}
+    monkeypatch.setattr(applications, "needs", lambda _: wanted)
+    for release in RELEASES:
+        assert applications.lacking("program", userlands.get(release)) == (["MLX5_OFED"], [])
+
+
+# libibverbs/verbs.c of 65.0: providers without an operation of their own get reg_mr behind it (in 59 to 63 EOPNOTSUPP). L3-04.
+@pytest.mark.parametrize("provider", ("mlx5", "rxe"))
+def test_the_newest_registration_works_on_each_provider(setup, provider):
+    assert "reg_mr_ex" in run(setup, "deb-65.0", "newest", provider)["features"]
 
 
 def test_a_release_that_cannot_be_had_leaves_its_programs_not_run(setup):

@@ -39,8 +39,12 @@ def widened(cell):
 
 
 def accepted(userland):
-    """{provider: row} of matrix/negotiation; empty for a userland whose source nobody has read."""
-    path = paths.matrix_dir() / "negotiation" / f"{userland}.json"
+    """{provider: row} of matrix/negotiation; empty for a userland whose source nobody has read.
+
+    What is built from a release's source has the release's ranges.
+    """
+    source = re.match(r"src-([0-9.]+)(?=\+|$)", userland)
+    path = paths.matrix_dir() / "negotiation" / f"{f'deb-{source[1]}' if source else userland}.json"
     return matrix.read_json(path)["providers"] if path.exists() else {}
 
 

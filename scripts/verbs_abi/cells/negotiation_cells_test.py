@@ -38,12 +38,31 @@ def test_a_refused_device_hides_no_good_one(setup, bad):
     assert taken == [name for name in names if name != names[bad]]
 
 
+# A vendor's kernel module shows an ABI version of its own (6); bnxt_re of every release here takes 0 to 1 or 1 alone. Two
+# warnings a device, since libibverbs asks before and after it loads plug-ins; the good device is there. L2-02, L2-03,
+# L2-17.
+@pytest.mark.parametrize("release", ("deb-33.2", "deb-44.0", "deb-56.1", "deb-65.0"))
+def test_a_vendors_abi_number_hides_no_other_device(setup, release):
+    bad = "+".join(f"bnxt_re_{index}=bnxt_re" for index in range(8))
+    overlays = "/".join(f"provider-abi@bnxt_re_{index}=6" for index in range(8))
+    row = pool.run_cell(setup, ids.parse(f"{release}/debian-6.12.117/{bad}+mlx5_0=mlx5/{overlays}@negotiate"))
+    told = {test["name"]: test["message"] for test in row["tests"]}
+    assert "taken by mlx5" in told["mlx5_0"]
+    for index in range(8):
+        assert told[f"bnxt_re_{index}"].startswith("ABI 6: not taken, 2 warnings; ")
+    assert row["outcome"] == "degraded"
+
+
+# Where nothing is loaded there is nothing to say but the device's name. L2-11, L5-05, L5-11, L5-14: a plug-in that
+# cannot be used is a warning, and leaves its device unclaimed.
 @pytest.mark.parametrize("state, message", [
     ("missing", "couldn't load driver 'libefa-rdmav34.so'"),
     ("directory", "Is a directory"),
     ("empty", "file too short"),
     ("private-abi", "version `IBVERBS_PRIVATE_33' not found"),
     ("no-symbol", "not taken, 0 warnings"),
+    ("vendor-symbol", "undefined symbol: ibv_exp_cmd_create_srq"),
+    ("unconfigured", "not taken, 0 warnings"),
 ])
 def test_plug_ins_that_cannot_be_used_are_told_of(setup, state, message):
     row = pool.run_cell(setup, ids.parse(f"deb-44.0/debian-6.12.117/efa/plugin={state}@negotiate"))

@@ -57,8 +57,24 @@ def _no_symbol(path, _userland, _library):
     path.symlink_to(_registering_nothing())
 
 
+def _vendor_symbol(path, _userland, _library):
+    """A plug-in that was built for a vendor's libibverbs: it wants a symbol that no other has."""
+    target = paths.cache_dir() / "programs" / "vendor-plugin.so"
+    target.parent.mkdir(exist_ok=True)
+    with locks.exclusive(target.parent / ".vendor-plugin.lock", "building a vendor's plug-in"):
+        if not target.exists():
+            scratch = target.with_suffix(".new")
+            subprocess.run(["gcc", "-shared", "-fPIC", "-nostdlib", "-Wl,-z,now", "-x", "c", "-", "-o", str(scratch)], check=True,
+                           capture_output=True, text=True,
+                           input="int ibv_exp_cmd_create_srq(void);\nint use(void) { return ibv_exp_cmd_create_srq(); }\n")
+            scratch.rename(target)
+    path.symlink_to(target)
+
+
 MAKERS = {"missing": _missing, "directory": _directory, "empty": _empty, "private-abi": _private_abi,
-          "no-symbol": _no_symbol}
+          "no-symbol": _no_symbol, "vendor-symbol": _vendor_symbol}
+# Not the plug-in is missing, but the file that names it.
+UNCONFIGURED = "unconfigured"
 
 
 def altered(userland, cell, folder):
@@ -66,8 +82,12 @@ def altered(userland, cell, folder):
     wanted = [text.removeprefix(PREFIX) for text in cell.overlays if text.startswith(PREFIX)]
     if not wanted:
         return userland
+    if wanted[0] == UNCONFIGURED:
+        empty = folder / "libibverbs.d"
+        empty.mkdir()
+        return dataclasses.replace(userland, config_dir=empty)
     if wanted[0] not in MAKERS:
-        raise unknown("state of a plug-in", wanted[0], MAKERS)
+        raise unknown("state of a plug-in", wanted[0], [*MAKERS, UNCONFIGURED])
     view = folder / "plugins"
     view.mkdir()
     changed = {f"lib{library}-{userland.plugin_suffix}.so": library for driver in cell.drivers

@@ -55,7 +55,7 @@ PROGRAMS = {
     "conformance": Program(
         ("harness/conformance", "harness/conformance/framework/abi_test.cc", "harness/conformance/framework/cell.cc",
          "harness/conformance/framework/bitmap.cc", "harness/conformance/framework/fallback_table.cc",
-         "harness/conformance/framework/needs.cc", "harness/conformance/framework/raw.cc",
+         "harness/conformance/framework/needs.cc", "harness/conformance/framework/raw.cc", "harness/conformance/framework/requests.cc",
          "harness/conformance/framework/run.cc", "harness/conformance/framework/rc_pair.cc",
          "harness/conformance/framework/verbs.cc", "harness/trace/command.cc", "harness/trace/reader.cc",
          "harness/trace/trace.cc", "harness/trace/matchers.cc"),

@@ -271,6 +271,10 @@ def _handle(arguments, came):
     from verbs_abi.reports import terminal
 
     plan, cells = choose(arguments)
+    if plan is not None and matrix.get("plans", plan).data.get("defects"):
+        from verbs_abi.sensitivity import check
+
+        return check.run(plan, cells, arguments)
     builds, more = _builds(plan, arguments)
     cells = list({cell.id: cell for cell in [*cells, *more]}.values())
     results, complete = execute(arguments, plan, cells, builds=builds)

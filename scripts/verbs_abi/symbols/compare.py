@@ -24,6 +24,8 @@ CLASSES = {
                                        "and ends where it is first called"),
     "added-with-new-node": ("news", "programs that use it say at once that they need the new library"),
     "private-abi": ("attention", "plug-ins of the old userland cannot be loaded by the new one, nor the reverse"),
+    "private-unnumbered": ("attention", "what plug-ins use changed, but not the number that keeps releases apart: a plug-in "
+                                        "of the one may be loaded by the other, and miss a symbol there"),
     "private-removed": ("news", "a symbol for plug-ins of the same release only"),
     "private-added": ("news", "a symbol for plug-ins of the same release only"),
 }
@@ -107,5 +109,8 @@ def compare(old, new):
             found.append(Difference("library-added", "", library))
         else:
             found += _library(library, old["libraries"][library], new["libraries"][library])
+    changed = sorted(one.name for one in found if one.kind in ("private-removed", "private-added"))
+    if changed and old["private_abi"] == new["private_abi"]:
+        found.append(Difference("private-unnumbered", "libibverbs.so.1", new["private_abi"], "", ", ".join(changed)))
     rank = ("breaks", "attention", "news")
     return sorted(found, key=lambda one: rank.index(one.severity))

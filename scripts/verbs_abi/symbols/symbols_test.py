@@ -80,6 +80,38 @@ def test_what_changed_from_33_to_65():
         "private-abi: libibverbs.so.1: private ABI IBVERBS_PRIVATE_33 → IBVERBS_PRIVATE_65"]
 
 
+# L5-07: Documentation/versioning.md of rdma-core wants another number for a changed private ABI. 44.0 and 56.1 have one
+# number, and two symbols between them.
+def test_a_private_abi_that_changed_under_its_number_is_told():
+    found = compare.compare(read.stored("deb-44.0"), read.stored("deb-56.1"))
+    assert [str(one) for one in found if one.severity != "news"] == [
+        "private-unnumbered: libibverbs.so.1: IBVERBS_PRIVATE_34 ibv_cmd_create_cq_ex2, ibv_wr_opcode_str"]
+    assert compare.compare(read.stored("deb-44.0"), read.stored("deb-44.0")) == []
+
+
+# L5-06: the name of what plug-ins call first carries the number, so that one linked without versions finds none either.
+@pytest.mark.parametrize("name", RELEASES)
+def test_the_first_call_of_plug_ins_carries_the_private_number(name):
+    facts = read.stored(name)
+    number = facts["private_abi"].rpartition("_")[2]
+    found = {symbol: where for symbol, where in facts["libraries"]["libibverbs.so.1"]["symbols"].items()
+             if symbol.startswith("verbs_register_driver")}
+    assert found == {f"verbs_register_driver_{number}": [f"IBVERBS_PRIVATE_{number}@"]}
+
+
+# L5-03: mlx5dv_init_obj changed its meaning in v15, and kept the old one under its old version.
+@pytest.mark.parametrize("name", RELEASES)
+def test_both_meanings_of_mlx5dv_init_obj_are_there(name):
+    assert read.stored(name)["libraries"]["libmlx5.so.1"]["symbols"]["mlx5dv_init_obj"] == ["MLX5_1.0", "MLX5_1.2@"]
+
+
+# L5-15: what is younger than a release is not found there by its version, nor by an older one.
+def test_dmabuf_is_found_by_one_version_alone():
+    where = {name: read.stored(name)["libraries"]["libibverbs.so.1"]["symbols"].get("ibv_reg_dmabuf_mr") for name in RELEASES}
+    assert where == {"deb-33.2": None, **{name: ["IBVERBS_1.12@"] for name in RELEASES[1:]}}
+
+
+# L5-04.
 @pytest.mark.parametrize("release", RELEASES)
 def test_debians_minimum_versions_cover_what_is_exported(release):
     found = minimums.of_userland(release)
@@ -96,6 +128,7 @@ TOO_LOW = {"libibumad.so.3": {"IBUMAD_1.3", "umad_open_smi_port"},
            "libibmad.so.5": {"mad_dump_linkspeedext2", "mad_dump_linkspeedexten2", "mad_dump_linkspeedextsup2", "IBMAD_1.4"}}
 
 
+# L5-04.
 @pytest.mark.parametrize("newer", RELEASES[1:])
 @pytest.mark.parametrize("older", RELEASES[:-1])
 def test_a_program_is_not_installed_beside_a_release_that_lacks_its_symbols(older, newer):

@@ -99,6 +99,7 @@ def test_all_libraries_build_and_agree_with_their_kernel(built):
     assert {row["verdict"] for row in told} == {"expected"}
 
 
+# L1-10: what is built reads the headers that were put into its tree, and no others.
 def test_a_field_that_moved_is_silent_drift(built):
     _, told = built["moved"]
     row = by_library(told)["libibverbs"]

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs a plan's cells with each defect, and tells what noticed it: a worse cell, or a symbol that went."""
+
+import dataclasses
+import pathlib
+import time
+
+from verbs_abi import matrix, progress, userlands
+from verbs_abi.cells import pool, programs, worlds
+from verbs_abi.errors import EXIT_OK, EXIT_UNEXPECTED
+from verbs_abi.gate import compare
+from verbs_abi.sensitivity import defects, libraries, report
+from verbs_abi.setup import build
+from verbs_abi.symbols import compare as symbols
+from verbs_abi.symbols import read
+
+
+@dataclasses.dataclass
+class Finding:
+    """What became of one defect. by: what noticed it, in words; error: why it could not be tried."""
+
+    defect: defects.Defect
+    by: list
+    cells: int
+    error: str | None = None
+
+    @property
+    def caught(self):
+        return bool(self.by)
+
+
+def source_of(plan):
+    """The source whose defects a plan tries, or None."""
+    return matrix.get("plans", plan).data.get("defects") if plan else None
+
+
+def noticed(sound, broken):
+    """Texts of what the rows of cells tell of a defect: "test NAME (in N cells)", "CELL: was → is (message)"."""
+    failing, found = {}, []
+    for before, after in compare.pairs([*sound, *broken], sound[0]["userland"], broken[0]["userland"]):
+        good = {test["name"] for test in before.get("tests") or () if test["result"] == "passed"}
+        bad = [test["name"] for test in after.get("tests") or () if test["result"] == "failed" and test["name"] in good]
+        for name in bad:
+            failing.setdefault(name, []).append(after)
+    worse, _ = compare.cells([*sound, *broken], sound[0]["userland"], broken[0]["userland"])
+    for name, rows in failing.items():
+        places = f"{len(rows)} cells" if len(rows) > 1 else rows[0]["id"].partition("/")[2]
+        found.append(f"{name} ({places})")
+    told = {row["id"] for rows in failing.values() for row in rows}
+    found += [f"{row['id'].partition('/')[2]}: {row['was']} → {row['is']}" + (f" ({row['detail'][:80]})" if row["detail"] else "")
+              for row in worse if row["id"] not in told]
+    return found
+
+
+def exported(sound, broken):
+    """Texts of what went from the libraries that programs link to."""
+    found = symbols.compare(read.of_userland(sound), read.of_userland(broken))
+    return [f"symbols: {one}" for one in found if one.severity == "breaks"]
+
+
+class Run:
+    """All of one run: the tree, and what cells share."""
+
+    def __init__(self, tree, setup, cells, jobs, show):
+        self.tree, self.setup, self.cells, self.jobs, self.show = tree, setup, cells, jobs, show
+
+    def rows(self, userland):
+        """The rows of all cells in a userland."""
+        self.setup.userlands[userland.name] = userland
+        cells = [dataclasses.replace(cell, userland=userland.name) for cell in self.cells]
+        rows = []
+
+        def done(row):
+            rows.append(row)
+            self.show.update(f"{userland.name}: {len(rows)}/{len(cells)}")
+
+        pool.run_cells(self.setup, cells, self.jobs, done)
+        return rows
+
+    def sound(self):
+        userland = self.tree.sound()
+        for name in sorted({(pool.built_with(userland.name, cell.scenario), pool.program_of(cell.scenario))
+                            for cell in self.cells}):
+            owner = userland if name[0] == userland.name else self.setup.userlands.setdefault(name[0], userlands.get(name[0]))
+            programs.build(name[1], owner, self.show)
+        return userland, self.rows(userland)
+
+    def one(self, defect, sound, sound_rows):
+        try:
+            broken = self.tree.broken(defect, sound)
+        except libraries.DoesNotBuild as error:
+            return Finding(defect, [], 0, f"does not build: {'; '.join(error.details)[:200]}")
+        rows = self.rows(broken)
+        return Finding(defect, exported(sound, broken) + noticed(sound_rows, rows), len(rows))
+
+
+def run(plan, cells, arguments):
+    """The plan's exit status: 0 every defect was noticed, 1 some was not."""
+    source = source_of(plan)
+    wanted = defects.load(source)
+    out = pathlib.Path(arguments.out)
+    out.mkdir(parents=True, exist_ok=True)
+    start = time.monotonic()
+    folder = build.ensure(targets=build.RUNTIME)
+    findings = []
+    with progress.Progress("sensitivity") as show, worlds.Compiler(folder) as compiler:
+        tree = libraries.Tree(source, show)
+        setup = pool.Setup(folder, compiler, {})
+        everything = Run(tree, setup, cells, arguments.jobs, show)
+        with tree.lock():
+            sound, rows = everything.sound()
+            for defect in wanted:
+                findings.append(everything.one(defect, sound, rows))
+                last = findings[-1]
+                show.note(f"{len(findings)}/{len(wanted)} {defect.name}: " + (
+                    f"noticed by {len(last.by)}, first {last.by[0]}" if last.caught else last.error or "NOTHING noticed it"))
+    told = report.data(plan, source, rows, findings, time.monotonic() - start)
+    report.write(told, out)
+    report.show(told, out)
+    return EXIT_OK if all(finding.caught for finding in findings) else EXIT_UNEXPECTED

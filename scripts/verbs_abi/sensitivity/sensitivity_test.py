@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Defects as data, the swap of one token, and what counts as noticed."""
+
+import dataclasses
+import re
+
+import pytest
+
+from verbs_abi import errors, matrix
+from verbs_abi.cells import plans
+from verbs_abi.sensitivity import check, defects, libraries, report
+
+SOURCE = "src-44.0"
+TEXT = """#define LOWEST 3
+#define BOTH(a, b) \\
+	(a >= b && \\
+	 b >= 1)
+
+static int other(int x);
+
+static int
+bound(struct thing *it,
+      int x)
+{
+	if (it->x >= x || x > 3)
+		return -EINVAL;
+	return 0;
+}
+
+struct thing {
+	int x;
+	long y;
+};
+
+static const struct ops thing_ops = {
+	.lowest = 3,
+};
+
+NODE_1.0 {
+	global:
+		thing_open;
+} NODE_0.9;
+"""
+
+
+def defect(**row):
+    return defects.Defect(**{"name": "d", "layer": "fallback", "file": "f.c", "where": "bound", "old": ">", "new": ">=",
+                             "why": "w", **row})
+
+
+@pytest.mark.parametrize("row, line", [
+    ({}, "	if (it->x >= x || x >= 3)"),
+    ({"old": ">=", "new": ">"}, "	if (it->x > x || x > 3)"),
+    ({"old": "x", "new": "y", "at": 3}, "	if (it->x >= y || x > 3)"),
+    ({"old": "EINVAL", "new": "EPERM"}, "		return -EPERM;"),
+    ({"where": "thing", "old": "long", "new": "int"}, "	int y;"),
+    ({"where": "thing_ops", "old": "3", "new": "4"}, "	.lowest = 4,"),
+    ({"where": "LOWEST", "old": "3", "new": "4"}, "#define LOWEST 4"),
+    ({"where": "BOTH", "old": ">=", "new": ">", "at": 2}, "	 b > 1)"),
+    ({"where": "NODE_1.0", "old": "thing_open", "new": "thing_close"}, "		thing_close;"),
+    ({"where": "NODE_1.0", "old": "NODE_1.0", "new": "NODE_1.1"}, "NODE_1.1 {"),
+    ({"where": "bound", "old": "||", "new": ""}, "	if (it->x >= x  x > 3)"),
+])
+def test_one_token_is_swapped(row, line):
+    before, after = TEXT.splitlines(), defects.swapped(defect(**row), TEXT).splitlines()
+    assert [new for old, new in zip(before, after) if old != new] == [line]
+
+
+def test_what_is_not_there_is_told():
+    with pytest.raises(errors.UserError, match="defect d: f.c has no other"):
+        defects.swapped(defect(where="other"), TEXT)  # declared, without a body
+    with pytest.raises(errors.UserError, match="bound in f.c has 'EINVAL' 1 times, not 2"):
+        defects.swapped(defect(old="EINVAL", at=2), TEXT)
+
+
+def test_there_are_enough_defects_of_every_layer():
+    found = defects.load(SOURCE)
+    assert len(found) >= 20
+    assert {one.layer for one in found} == set(defects.LAYERS)
+    assert plans.load("sensitivity") and check.source_of("sensitivity") == SOURCE
+    assert check.source_of("quick") is None
+
+
+def test_no_line_of_code_stands_in_the_data():
+    # One token, or a member of a structure; never a statement.
+    token = re.compile(r"[A-Za-z0-9_.]+|[^A-Za-z0-9_\s;{}()]{1,2}|(?:\(void\))?[a-z_]+(?:->[a-z_]+)?|")
+    assert [one.name for one in defects.load(SOURCE) if not token.fullmatch(one.old) or not token.fullmatch(one.new)] == []
+
+
+def test_two_defects_of_one_name_are_told(tmp_path, monkeypatch):
+    (tmp_path / "defects").mkdir()
+    (tmp_path / "schema").symlink_to(matrix.paths.matrix_dir() / "schema")
+    row = '{"name": "a", "layer": "fallback", "file": "f", "in": "i", "from": "x", "to": "y", "why": "w"}'
+    (tmp_path / "defects/s.json").write_text(f'{{"name": "s", "defects": [{row}, {row}]}}')
+    monkeypatch.setenv("VERBS_ABI_MATRIX", str(tmp_path))
+    with pytest.raises(matrix.MatrixError, match="a stands twice"):
+        defects.load("s")
+
+
+@pytest.mark.parametrize("file, library", [
+    ("providers/mlx5/cq.c", ["libmlx5.so.1.24.44.0"]), ("providers/rxe/rxe.c", ["librxe-rdmav34.so"]),
+    ("libibverbs/cmd.c", ["libibverbs.so.1.14.44.0", "libmlx5.so.1.24.44.0", "librxe-rdmav34.so"]),
+    ("kernel-headers/rdma/rdma_user_rxe.h", ["libibverbs.so.1.14.44.0", "libmlx5.so.1.24.44.0", "librxe-rdmav34.so"])])
+def test_only_the_libraries_concerned_are_built(file, library):
+    all_of_them = ["lib/libefa.so.1.2.44.0", "lib/libibverbs.so.1.14.44.0", "lib/libmlx4.so.1.0.44.0",
+                   "lib/libmlx5.so.1.24.44.0", "lib/librxe-rdmav34.so", "lib/librdmacm.so.1.3.44.0"]
+    assert [target for target in all_of_them if libraries.concerns(file, target)] == [f"lib/{name}" for name in library]
+
+
+def row(userland, outcome="full", failed=(), scenario="conformance", message=None):
+    tests = [{"name": name, "result": "failed" if name in failed else "passed"} for name in ("A.a", "A.b")]
+    return {"id": f"{userland}/k/rxe@{scenario}", "userland": userland, "kernel": "k", "provider": "rxe", "overlays": [],
+            "scenario": scenario, "outcome": outcome, "verdict": "expected", "message": message, "lost": [], "tests": tests}
+
+
+def test_a_failing_test_and_a_worse_cell_are_noticed():
+    sound = [row("s"), row("s", scenario="journey")]
+    broken = [row("b", "broken", ["A.b"]), row("b", "broken", scenario="journey", message="crashed: SIGSEGV")]
+    assert check.noticed(sound, broken) == ["A.b (k/rxe@conformance)",
+                                            "k/rxe@journey: full → broken (crashed: SIGSEGV)"]
+
+
+def test_what_fails_in_the_sound_source_too_is_not_noticed():
+    failing = [row("s", "broken", ["A.b"])]
+    assert check.noticed(failing, [row("b", "broken", ["A.b"])]) == []
+    assert check.noticed([row("s")], [row("b")]) == []
+
+
+def test_the_report_tells_of_holes(tmp_path, capsys):
+    found = [check.Finding(defect(name="seen"), ["A.a (2 cells)"], 2), check.Finding(defect(name="unseen"), [], 2),
+             check.Finding(defect(name="odd"), [], 0, "does not build: error")]
+    told = report.data("sensitivity", SOURCE, [row("s")], found, 1.5)
+    assert told["holes"] == ["unseen", "odd"]
+    report.write(told, tmp_path)
+    report.show(told, tmp_path)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-3:-1] == ["hole: nothing noticed unseen", "hole: nothing noticed odd"]
+    assert lines[-1].startswith("1 of 3 defects noticed, 1 cells each, 2 s.")
+    assert "| **nothing** |" in (tmp_path / "sensitivity.md").read_text()
+
+
+def test_each_defect_is_another_build():
+    one = defect()
+    assert one != dataclasses.replace(one, at=2)

@@ -254,11 +254,10 @@ Result<ModuleTypes> FromDeb(const fs::path& file, const fs::path& base,
                  (version ? ": " + version->output : "")};
   }
   TemporaryFolder folder;
-  auto unpacked =
-      RunProcess({"sh", "-c",
-                  "dpkg-deb --fsys-tarfile \"$1\" | tar -x -C \"$2\" --no-same-owner --wildcards "
-                  "'*/infiniband/*' '*/vmlinuz*' 2>/dev/null; :",
-                  "sh", file.string(), folder.path.string()});
+  const std::string script =
+      "dpkg-deb --fsys-tarfile \"$1\" | tar -x -C \"$2\" --no-same-owner --wildcards "
+      "'*/infiniband/*' '*/vmlinuz*' 2>/dev/null; :";
+  auto unpacked = RunProcess({"sh", "-c", script, "sh", file.string(), folder.path.string()});
   if (!unpacked) return Error{file.string() + ": " + unpacked.error()};
   auto found = ModuleReader(folder.path, base, names).FromFolder();
   if (!found) {

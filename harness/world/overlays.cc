@@ -78,7 +78,8 @@ Result<bool> Set(const Setters<Target>& setters, const json& change, const char*
 
 const Setters<DeviceImage> kDeviceSetters = {
     {"abi_version", [](DeviceImage& d, int64_t v) { d.abi_version = static_cast<uint32_t>(v); }},
-    {"hidden_from_netlink", [](DeviceImage& d, int64_t v) { d.hidden_from_netlink = v != 0; }},
+    {"hidden_from_netlink",
+     [](DeviceImage& d, int64_t v) { d.hidden_from_netlink = v != 0 ? 1 : 0; }},
     {"driver_id", [](DeviceImage& d, int64_t v) { d.driver_id = static_cast<uint32_t>(v); }},
     {"node_type", [](DeviceImage& d, int64_t v) { d.node_type = static_cast<uint8_t>(v); }},
 };

@@ -11,6 +11,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -144,11 +145,14 @@ int PrintModel(const std::string& root, const std::string& kernel) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   if (argc == 2) return Serve(argv[1]);
   if (argc == 3 && std::strcmp(argv[2], "rules") == 0) return PrintRules();
   if (argc == 4 && std::strcmp(argv[2], "model") == 0) return PrintModel(argv[1], argv[3]);
   std::cerr << "usage: vabi-world ROOT [rules | model KERNEL] (ROOT holds matrix/ and "
                "reference-headers/)\n";
+  return 2;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "vabi-world: %s\n", error.what());
   return 2;
 }

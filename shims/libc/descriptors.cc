@@ -85,9 +85,9 @@ void AfterForkInChild() {
   g_inherited.store(TheTable().end != 0, std::memory_order_relaxed);
 }
 
-bool InOthersMemory() { return g_process != 0 && sys::GetPid() != g_process; }
-
 }  // namespace
+
+bool InOthersMemory() { return g_process != 0 && sys::GetPid() != g_process; }
 
 void SetUpDescriptors() {
   if (g_set_up.exchange(true)) return;

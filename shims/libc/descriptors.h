@@ -15,6 +15,8 @@
 namespace vabi::libc {
 
 void SetUpDescriptors();
+// Is this a child of vfork? It has its parent's memory and descriptors of its own.
+bool InOthersMemory();
 
 // `to` was made from `from` by dup and its like, and whatever `to` was before is closed.
 void Duplicated(int from, int to);

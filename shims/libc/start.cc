@@ -17,7 +17,7 @@
 #include "shims/libc/state.h"
 #include "shims/sys/sys.h"
 #include "shims/trace/descriptor.h"
-#include "shims/trace/trace.h"
+#include "shims/trace/gaps.h"
 #include "shims/uverbs/device.h"
 
 namespace vabi::libc {
@@ -119,7 +119,14 @@ bool InstallFakeKernels() {
 
 void TraceEvent(const char* name, const char* text) {
   const KeepErrno keep;
-  if (InstallFakeKernels()) trace::Event(name, text);
+  const WorldImage* image = Image();
+  if (image == nullptr) return;
+  // What a child of vfork opened would count as open in its parent.
+  if (!InOthersMemory() && InstallFakeKernels() && trace::Descriptor() >= 0) {
+    trace::Event(name, text);
+  } else {
+    trace::EventTo(image->trace_path, name, text);
+  }
 }
 
 }  // namespace vabi::libc

@@ -43,7 +43,7 @@ ssize_t ReadLink(int dirfd, const char* path, char* buffer, size_t size) {
     const char* name = file != nullptr ? file->Name() : "";
     if (name[0] != '\0') {
       const size_t length = std::min(std::strlen(name), size);
-      std::memcpy(buffer, name, length);
+      std::copy_n(name, length, buffer);  // without an end: readlink writes none
       return static_cast<ssize_t>(length);
     }
   }

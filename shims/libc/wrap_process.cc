@@ -4,7 +4,9 @@
 // Everything here also runs between vfork and exec: no allocation, no locks.
 #include <alloca.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdarg>
@@ -127,6 +129,60 @@ void KeepWorld(char* const envp[], char** into, char* preload, size_t room) {
   into[count] = nullptr;
 }
 
+// Does a word of a list that is split at colons and spaces name the shim?
+bool IsShim(const char* word, size_t length) {
+  const char* name = PreloadName();
+  return length == std::strlen(name) && std::memcmp(word, name, length) == 0;
+}
+
+// Takes the shim out of an environment that KeepWorld made, for a program whose loader would only
+// complain of it, as would the loader of each program that this one starts. `preload` has room for
+// the line that is left.
+void ForgetShim(char** envp, char* preload) {
+  for (size_t i = 0; envp[i] != nullptr; ++i) {
+    if (std::strncmp(envp[i], "LD_PRELOAD=", 11) != 0) continue;
+    const char* at = envp[i] + 11;
+    char* end = preload;
+    for (const char* text = "LD_PRELOAD="; *text != '\0'; ++text) *end++ = *text;
+    const char* const start = end;
+    while (*at != '\0') {
+      const size_t length = std::strcspn(at, ": ");
+      if (length > 0 && !IsShim(at, length)) {
+        if (end != start) *end++ = ':';
+        std::memmove(end, at, length);
+        end += length;
+      }
+      at += length;
+      if (*at != '\0') ++at;
+    }
+    *end = '\0';
+    envp[i] = preload;
+  }
+}
+
+// Also where the file says so and the kernel does not: a set-user-id program of one's own.
+bool ChangesUser(const char* path) {
+  struct stat st;
+  if (original::stat()(path, &st) != 0) return true;
+  return ((st.st_mode & S_ISUID) && st.st_uid != geteuid()) ||
+         ((st.st_mode & S_ISGID) && (st.st_mode & S_IXGRP) && st.st_gid != getegid());
+}
+
+bool Reaches(const char* path) {
+  const int fd = original::open()(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  original::close()(fd);
+  return true;
+}
+
+// What a child of this process needs and cannot open, or null: the shim, the world. So it is after
+// the process became another user or went into another root folder.
+const char* OutOfReach() {
+  if (!Reaches(ShimPath())) return ShimPath();
+  const char* world = KeptValue("VERBS_ABI_WORLD");
+  return world == nullptr || world[0] == '\0' || Reaches(world) ? nullptr : world;
+}
+
 size_t PreloadRoom(char* const envp[]) {
   const char* given = Find(envp, "LD_PRELOAD");
   return std::strlen(ShimPath()) + (given ? std::strlen(given) : 0) + 16;
@@ -188,6 +244,7 @@ int WithPlan(const char* path, char* const argv[], char* const envp[], Starter s
 
   const size_t preload_room = PreloadRoom(envp);
   char* preload = static_cast<char*>(alloca(preload_room));
+  char* dropped = static_cast<char*>(alloca(preload_room));
   char** kept = static_cast<char**>(alloca((Count(envp) + kKeptCount + 1) * sizeof(char*)));
   KeepWorld(envp, kept, preload, preload_room);
   Plan plan{path, argv, kept};
@@ -195,6 +252,8 @@ int WithPlan(const char* path, char* const argv[], char* const envp[], Starter s
   char detail[256];
   const char* loader = KeptValue("VERBS_ABI_LOADER");
   Interceptable verdict = Judge(path, detail, sizeof detail);
+  if (verdict == Interceptable::kSetId && !ChangesUser(path)) verdict = Interceptable::kYes;
+  const char* lost = OutOfReach();
   char line[256];
   char** words = static_cast<char**>(alloca((Count(argv) + kLoaderWords + 4) * sizeof(char*)));
   char** script = static_cast<char**>(alloca((Count(argv) + 4) * sizeof(char*)));
@@ -215,22 +274,32 @@ int WithPlan(const char* path, char* const argv[], char* const envp[], Starter s
       char ignored[256];
       verdict = Judge(program, ignored, sizeof ignored);
     }
-    if (verdict == Interceptable::kYes) {
+    if (verdict == Interceptable::kYes && lost == nullptr) {
       ThroughLoader(loader, program, arguments, words);
       plan.path = loader;
       plan.argv = words;
     }
   }
+  char text[512];
   switch (verdict) {
     case Interceptable::kOtherClass:
     case Interceptable::kStatic:
     case Interceptable::kOtherLibc:
-    case Interceptable::kSetId: {
-      char text[512];
+    case Interceptable::kSetId:
       std::snprintf(text, sizeof text, "%.300s: %s", path, Describe(verdict));
       TraceEvent("not_intercepted", text);
+      // A static program has no loader to complain, and what it starts finds the shim.
+      if (verdict != Interceptable::kStatic) ForgetShim(kept, dropped);
       break;
-    }
+    case Interceptable::kYes:
+    case Interceptable::kScript:
+      if (lost == nullptr) break;
+      std::snprintf(text, sizeof text,
+                    "%.200s, and what it starts: this user or root folder does not reach %.200s",
+                    path, lost);
+      TraceEvent("not_intercepted", text);
+      ForgetShim(kept, dropped);
+      break;
     default:
       break;
   }

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "shims/sys/sys.h"
+#include "shims/trace/gaps.h"
 #include "shims/uverbs/device.h"
 
 namespace vabi::netlink {
@@ -220,7 +221,7 @@ int RdmaSocket::GetOption(int level, int name, void* value, socklen_t* length) {
       return Refuse(RuleId::netlink_option);
     }
     const std::lock_guard<std::mutex> lock(mutex_);
-    answer = (options_ >> name) & 1;
+    answer = static_cast<int>((options_ >> name) & 1);
   }
   socklen_t room = 0;
   if (sys::CopyFromUser(&room, reinterpret_cast<uint64_t>(length), sizeof room) != 0)
@@ -307,7 +308,7 @@ void RdmaSocket::Receive(std::string datagram) {
       }
       record.result = error;
       if (reply.message) record.core_out = static_cast<int32_t>(reply.message->size());
-      if (trace::Enabled()) trace::Write(record);
+      if (trace::Wants(record)) trace::Write(record);
       if (reply.message) Deliver(*reply.message);
       if (reply.dump) {
         dump_ = std::move(reply.dump);

@@ -52,7 +52,7 @@ class Writer {
   std::string Write(const Tree& tree) {
     if (mkdir(root_.c_str(), 0755) != 0) return Failed("make folder", root_, errno);
     for (const auto& [path, file] : tree.files()) {
-      const std::string error = WriteOne(path, file);
+      std::string error = WriteOne(path, file);
       if (!error.empty()) return error;
     }
     return "";
@@ -61,7 +61,7 @@ class Writer {
  private:
   std::string MakeDirectories(const std::string& path) {
     if (path.empty() || made_.count(path)) return "";
-    const std::string error = MakeDirectories(path.substr(0, path.rfind('/')));
+    std::string error = MakeDirectories(path.substr(0, path.rfind('/')));
     if (!error.empty()) return error;
     if (mkdir((root_ + path).c_str(), 0755) != 0 && errno != EEXIST) {
       return Failed("make folder", root_ + path, errno);
@@ -72,7 +72,7 @@ class Writer {
 
   std::string WriteOne(const std::string& path, const File& file) {
     if (file.directory) return MakeDirectories(path);
-    const std::string error = MakeDirectories(path.substr(0, path.rfind('/')));
+    std::string error = MakeDirectories(path.substr(0, path.rfind('/')));
     if (!error.empty()) return error;
     const std::string to = root_ + path;
     if (!file.link_target.empty()) {

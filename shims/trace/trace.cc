@@ -10,12 +10,35 @@
 #include "shims/sys/sys.h"
 #include "shims/trace/descriptor.h"
 #include "shims/trace/errno_name.h"
+#include "shims/trace/gaps.h"
 
 namespace vabi::trace {
 namespace {
 
 // -1: no trace. Opened once, with O_APPEND, so that processes and threads can share the file.
 std::atomic<int> trace_fd{-1};
+bool IsGaps(const char* path) {
+  return path != nullptr && std::strncmp(path, kGaps, sizeof kGaps - 1) == 0;
+}
+
+const char* FileOf(const char* path) { return IsGaps(path) ? path + sizeof kGaps - 1 : path; }
+
+// Only gaps are written, and so many by this process: a loop over a call that is not modelled says
+// the same again and again.
+constexpr uint32_t kMostGaps = 256;
+std::atomic<bool> only_gaps{false};
+std::atomic<uint32_t> gaps_written{0};
+
+bool OnlyGaps() { return only_gaps.load(std::memory_order_relaxed); }
+
+// The descriptor to write a gap to, or -1.
+int GapDescriptor() {
+  const int fd = trace_fd.load(std::memory_order_relaxed);
+  if (fd < 0 || !OnlyGaps()) return fd;
+  if (gaps_written.load(std::memory_order_relaxed) >= kMostGaps) return -1;
+  gaps_written.fetch_add(1, std::memory_order_relaxed);
+  return fd;
+}
 
 constexpr const char* kFrontEndNames[] = {"open", "write",   "write_ex", "ioctl", "mmap",
                                           "read", "netlink", "doorbell", "close"};
@@ -88,6 +111,25 @@ class Line {
   char bytes_[4096];
 };
 
+// A line for people on standard error.
+class Sentence {
+ public:
+  void Add(const char* text, char underscore = '_') {
+    for (; *text != '\0' && length_ < sizeof(bytes_) - 1; ++text) {
+      const unsigned char c = static_cast<unsigned char>(*text);
+      bytes_[length_++] = c == '_' ? underscore : c < 0x20 ? '?' : *text;
+    }
+  }
+  void Say() {
+    bytes_[length_++] = '\n';
+    sys::Write(2, bytes_, length_);
+  }
+
+ private:
+  size_t length_ = 0;
+  char bytes_[640];
+};
+
 void WhoAndWhen(Line* line, uint64_t now) {
   line->Key("pid");
   line->Number(static_cast<uint64_t>(sys::GetPid()));
@@ -139,18 +181,28 @@ static int High(int fd) {
 
 int Descriptor() { return trace_fd.load(std::memory_order_relaxed); }
 
-bool Enabled() { return trace_fd.load(std::memory_order_relaxed) >= 0; }
+bool Enabled() { return trace_fd.load(std::memory_order_relaxed) >= 0 && !OnlyGaps(); }
+
+bool Wants(const Record& record) {
+  return trace_fd.load(std::memory_order_relaxed) >= 0 &&
+         (record.unmodelled != nullptr || !OnlyGaps());
+}
 
 void Open(const char* path) {
+  const bool gaps = IsGaps(path);
+  path = FileOf(path);
   const int fd = path == nullptr || path[0] == '\0'
                      ? -1
                      : High(sys::Open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  only_gaps.store(gaps);
+  gaps_written.store(0);
   const int old = trace_fd.exchange(fd < 0 ? -1 : fd);
   if (old >= 0) sys::Close(old);
 }
 
 void Write(const Record& record) {
-  const int fd = trace_fd.load(std::memory_order_relaxed);
+  if (!Wants(record)) return;
+  const int fd = GapDescriptor();
   if (fd < 0) return;
   const uint64_t now = sys::MonotonicNs();
   Line line;
@@ -205,9 +257,9 @@ void Write(const Record& record) {
   line.Flush(fd);
 }
 
-void Event(const char* name, const char* text) {
-  const int fd = trace_fd.load(std::memory_order_relaxed);
-  if (fd < 0) return;
+namespace {
+
+void WriteEvent(int fd, const char* name, const char* text) {
   Line line;
   line.Key("event");
   line.Text(name);
@@ -215,6 +267,29 @@ void Event(const char* name, const char* text) {
   line.Text(text);
   WhoAndWhen(&line, sys::MonotonicNs());
   line.Flush(fd);
+}
+
+}  // namespace
+
+void Event(const char* name, const char* text) {
+  const int fd = GapDescriptor();
+  if (fd >= 0) WriteEvent(fd, name, text);
+}
+
+void EventTo(const char* path, const char* name, const char* text) {
+  if (path[0] == '\0') return;
+  const int fd = sys::Open(FileOf(path), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (fd >= 0) {
+    WriteEvent(fd, name, text);
+    sys::Close(fd);
+    return;
+  }
+  Sentence said;
+  said.Add("verbs-abi: ");
+  said.Add(name, ' ');
+  said.Add(": ");
+  said.Add(text);
+  said.Say();
 }
 
 }  // namespace vabi::trace

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "shims/trace/errno_name.h"
+#include "shims/trace/gaps.h"
 
 namespace vabi::trace {
 namespace {
@@ -40,6 +41,41 @@ TEST_F(TraceTest, WritesNothingWhenItIsOff) {
   EXPECT_FALSE(Enabled());
   Write(record);
   EXPECT_TRUE(Lines().empty());
+}
+
+TEST_F(TraceTest, WritesOnlyGapsWhenOnlyTheyAreWanted) {
+  Open(("gaps:" + path_).c_str());
+  EXPECT_FALSE(Enabled());
+  Record known;
+  known.front_end = FrontEnd::kWrite;
+  strcpy(known.name, "ALLOC_PD");
+  EXPECT_FALSE(Wants(known));
+  Write(known);
+  Record gap = known;
+  strcpy(gap.name, "CREATE_FLOW");
+  gap.unmodelled = "a tunnel";
+  EXPECT_TRUE(Wants(gap));
+  Write(gap);
+  Event("not_intercepted", "a raw system call");
+  const auto lines = Lines();
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0]["name"], "CREATE_FLOW");
+  EXPECT_EQ(lines[0]["unmodelled"], "a tunnel");
+  EXPECT_EQ(lines[1]["event"], "not_intercepted");
+}
+
+TEST_F(TraceTest, ALoopOverAGapDoesNotFillTheDisk) {
+  Open(("gaps:" + path_).c_str());
+  Record gap;
+  gap.front_end = FrontEnd::kWrite;
+  gap.unmodelled = "a tunnel";
+  for (int i = 0; i < 5000; ++i) Write(gap);
+  const size_t written = Lines().size();
+  EXPECT_GE(written, 1u);
+  EXPECT_LE(written, 256u);
+  Open(path_.c_str());
+  for (int i = 0; i < 5000; ++i) Write(gap);
+  EXPECT_EQ(Lines().size(), written + 5000) << "a whole trace leaves nothing out";
 }
 
 TEST_F(TraceTest, WritesARefusedIoctlWithItsRule) {

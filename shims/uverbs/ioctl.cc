@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "shims/sys/sys.h"
+#include "shims/trace/gaps.h"
 #include "shims/uverbs/command.h"
 #include "shims/uverbs/destroy.h"
 #include "shims/uverbs/events.h"
@@ -444,7 +445,7 @@ long RunIoctl(UverbsFile& file, unsigned long request, void* argument) {
     result = Runner(call, state).Run(reinterpret_cast<uint64_t>(argument));
     call.state = nullptr;
   }
-  if (trace::Enabled()) {
+  if (trace::Wants(call.record)) {
     if (call.record.name[0] == '\0') NameWhatWasMeant(call, request, argument);
     call.record.result = result;
     trace::Write(call.record);

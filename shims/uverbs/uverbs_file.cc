@@ -13,6 +13,7 @@
 #include <string>
 
 #include "shims/sys/sys.h"
+#include "shims/trace/gaps.h"
 #include "shims/uverbs/destroy.h"
 #include "shims/uverbs/faults.h"
 #include "shims/uverbs/ioctl.h"
@@ -209,7 +210,7 @@ long UverbsFile::Mmap(void* address, size_t length, int protection, int flags, i
   call.record.start_ns = trace::Enabled() ? sys::MonotonicNs() : 0;
   std::snprintf(call.record.name, sizeof(call.record.name), "mmap");
   const auto finish = [&](long result) {
-    if (trace::Enabled()) {
+    if (trace::Wants(call.record)) {
       call.record.result = result < 0 && result > -4096 ? result : 0;
       call.record.has_flags = true;
       call.record.flags = static_cast<uint64_t>(offset);

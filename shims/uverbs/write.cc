@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "shims/sys/sys.h"
+#include "shims/trace/gaps.h"
 #include "shims/uverbs/command.h"
 #include "shims/uverbs/command_table.h"
 #include "shims/uverbs/commands.h"
@@ -182,7 +183,7 @@ ssize_t RunWrite(UverbsFile& file, const void* user, size_t count) {
   call.record.device = file.device().image().name;
   call.record.start_ns = trace::Enabled() ? sys::MonotonicNs() : 0;
   const long result = Run(call, reinterpret_cast<uint64_t>(user), count);
-  if (trace::Enabled()) {
+  if (trace::Wants(call.record)) {
     call.record.result = result;
     trace::Write(call.record);
   }

@@ -10,7 +10,7 @@ import sys
 
 from verbs_abi import userlands
 from verbs_abi.cells import applications, conformance, ids, plans, programs, worlds
-from verbs_abi.errors import UserError
+from verbs_abi.errors import EXIT_CANNOT_RUN, EXIT_NOT_FOUND, UserError
 from verbs_abi.cells import trace as records_of
 from verbs_abi.run import pass_through
 from verbs_abi.setup import build
@@ -33,14 +33,11 @@ def add_world_arguments(parser, kernel_needed=True):
 
 def cell_of(arguments):
     """The Cell that the arguments describe."""
-    devices = [ids.Device.parse(text) for text in arguments.provider + arguments.device]
+    arguments.userland = userlands.resolve(arguments.userland or plans.DEFAULT_USERLAND)
+    ids.check_names(arguments)
+    devices = [device for text in arguments.provider + arguments.device for device in ids.devices(text)]
     if not devices:
         raise UserError("no device", hint="Name one with --provider P or --device NAME=DRIVER.")
-    arguments.userland = userlands.resolve(arguments.userland)
-    ids.check_userland(arguments.userland)
-    ids.check_kernel(arguments.kernel)
-    for overlay in arguments.overlay:
-        ids.check_overlay(overlay)
     return ids.Cell(arguments.userland, arguments.kernel, tuple(devices), tuple(arguments.overlay))
 
 
@@ -48,8 +45,9 @@ def register(subparsers):
     parser = subparsers.add_parser(
         "exec", help="run any program in the world of one kernel",
         description="Runs a program of the userland (or of this machine) with a fake kernel under it. A program called "
-                    "@journey is verbs-abi's own. Exit status: the program's, or 128 and the number of the signal that "
-                    "ended it.",
+                    "@journey is verbs-abi's own. At the end, standard error names what the fake kernel does not model "
+                    "and what went past it. Exit status: the program's, or 128 and the number of the signal that ended "
+                    "it; 126 when it cannot be run on a fake kernel, 127 when there is none, 2 for wrong arguments.",
         usage="verbs-abi exec --kernel K --provider P [OPTIONS] -- PROGRAM [ARGUMENTS]",
         epilog="For example: verbs-abi exec --kernel debian-6.1.192 --provider mlx5 -- ibv_devinfo -v")
     add_world_arguments(parser, kernel_needed=False)
@@ -94,34 +92,52 @@ def _wait(process):
 
 
 def run(cell, words, trace="", relax=(), keep=None):
-    """Runs the program; returns its exit status as a shell would give it."""
+    """Runs the program, tells what went past the fake kernel; returns its exit status as a shell would give it."""
     folder = build.ensure(targets=build.RUNTIME)
     userland = userlands.get(cell.userland)
     with worlds.run_folder() as scratch, worlds.Compiler(folder) as compiler:
         home = scratch if keep is None else keep
         suites = words[0] in ("@" + conformance.SCENARIO, "@old-suites")
-        trace = os.path.abspath(trace) if trace else str(scratch / "trace.jsonl") if suites else ""
+        # Without a trace to write, only of what the program's results could not tell.
+        gaps = not trace and not suites
+        trace = os.path.abspath(trace) if trace else str(scratch / "trace.jsonl")
         try:
-            told = compiler.tell(cell, home, trace, relax, model=suites)
+            told = compiler.tell(cell, home, f"gaps:{trace}" if gaps else trace, relax, model=suites)
         except worlds.Absent as reason:
             raise UserError(str(reason), hint="That driver is younger than this kernel.") from reason
         try:
             argv, env = userland.command(_argv(words, userland), worlds.shim(folder))
         except userlands.NotInterceptable as error:
             raise UserError(str(error), hint="Only dynamically linked programs of the userland's own C library can be "
-                            "run on a fake kernel.") from error
+                            "run on a fake kernel.", status=EXIT_CANNOT_RUN) from error
         if suites:
             env |= conformance.write_facts(scratch, cell, userland, told, trace)
         sys.stdout.flush()
-        status = _wait(subprocess.Popen(argv, env=worlds.environment(told["world"], env)))
+        status = _wait(_start(argv, worlds.environment(told["world"], env)))
+        _tell_what_went_past(trace, whole=not gaps)
     return status if status >= 0 else 128 - status
 
 
-def _tell_what_went_past(path):
-    """On standard error: what the program did that no fake kernel answered. Its results tell nothing then."""
-    records = records_of.read(path)
-    for text in list(dict.fromkeys(filter(None, map(records_of.unmodelled, records))))[:SHOWN]:
+def _start(argv, environment):
+    try:
+        return subprocess.Popen(argv, env=environment)
+    except OSError as error:  # what the kernel alone can tell: too long a command line, a file that is being written
+        missing = isinstance(error, FileNotFoundError)
+        raise UserError(f"{argv[0]} cannot be started: {error.strerror}",
+                        status=EXIT_NOT_FOUND if missing else EXIT_CANNOT_RUN) from error
+
+
+def _tell_what_went_past(path, whole):
+    """On standard error: what the program did that no fake kernel answered. Its results tell nothing then.
+
+    whole: the trace at `path` is one that a person asked for, and has all of it.
+    """
+    texts = list(dict.fromkeys(filter(None, map(records_of.unmodelled, records_of.read(path)))))
+    for text in texts[:SHOWN]:
         print(f"verbs-abi: {text}", file=sys.stderr)
+    if len(texts) > SHOWN:
+        print(f"verbs-abi: and {len(texts) - SHOWN} more of that kind" + ("" if whole else "; --trace FILE keeps all"),
+              file=sys.stderr)
 
 
 def _check(arguments):
@@ -145,6 +161,7 @@ def handle(arguments):
         raise UserError("no program", hint="For example: verbs-abi exec --kernel debian-6.1.192 --provider mlx5 -- "
                         "ibv_devinfo -v")
     _check(arguments)
+    cell = None if arguments.pass_through else cell_of(arguments)
     if arguments.trace:
         try:
             open(arguments.trace, "w", encoding="utf-8").close()
@@ -159,8 +176,4 @@ def handle(arguments):
     if arguments.pass_through:
         status = _wait(pass_through.start(words, arguments.trace, arguments.userland))
         return status if status >= 0 else 128 - status
-    arguments.userland = arguments.userland or plans.DEFAULT_USERLAND
-    status = run(cell_of(arguments), words, arguments.trace or "", arguments.relax, arguments.keep)
-    if arguments.trace:
-        _tell_what_went_past(arguments.trace)
-    return status
+    return run(cell, words, arguments.trace or "", arguments.relax, arguments.keep)

@@ -61,32 +61,42 @@ def test_a_program_sees_the_world_and_so_do_its_children(tmp_path):
     assert run(tool).stdout == "rxe0\n"
 
 
-@pytest.mark.parametrize("make, told", (
-    (lambda folder: str(folder), "is a folder, no program"),
-    (lambda folder: str(folder / "none"), "no program "),
-    (lambda folder: "no-such-program", "no program 'no-such-program' in userland 'deb-44.0' nor in PATH"),
-    (lambda folder: script(folder / "x", "#!/bin/sh\n", 0o644), "may not be executed"),
-    (lambda folder: script(folder / "x", "#!/no/shell\n"), "/no/shell, the interpreter of "),
-    (lambda folder: script(folder / "x", "hello\n"), "is neither an ELF program nor a script with #!"),
-    (lambda folder: script(folder / "x", ""), "is neither an ELF program nor a script with #!"),
+@pytest.mark.parametrize("status, make, told", (
+    (126, lambda folder: str(folder), "is a folder, no program"),
+    (127, lambda folder: str(folder / "none"), "no program "),
+    (127, lambda folder: str(folder / "none/below"), "no program "),
+    (127, lambda folder: "no-such-program", "no program 'no-such-program' in userland 'deb-44.0' nor in PATH"),
+    (126, lambda folder: "/dev/null", "is no file that could be run"),
+    (126, lambda folder: script(folder / "x", "#!/bin/sh\n", 0o644), "may not be executed"),
+    (127, lambda folder: script(folder / "x", "#!/no/shell\n"), "/no/shell, the interpreter of "),
+    (126, lambda folder: script(folder / "x", "hello\n"), "is neither an ELF program nor a script with #!"),
+    (126, lambda folder: script(folder / "x", ""), "is neither an ELF program nor a script with #!"),
+    (126, lambda folder: script(folder / "x", f"#!{folder}/x\n"), "scripts upon scripts"),
 ))
-def test_what_is_no_program_is_told(tmp_path, make, told):
+def test_what_is_no_program_is_told_with_the_status_of_a_shell(tmp_path, status, make, told):
     result = run(make(tmp_path))
-    assert (result.returncode, result.stdout) == (2, "")
+    assert (result.returncode, result.stdout) == (status, "")
     assert result.stderr.startswith("verbs-abi: ") and told in result.stderr
     assert "Traceback" not in result.stderr
 
 
-def _static(folder):
+def _static(folder, name="static"):
     source = folder / "static.c"
     source.write_text("int main(void) { return 7; }\n")
-    subprocess.run(["gcc", "-static", "-o", str(folder / "static"), str(source)], check=True)
-    return str(folder / "static")
+    subprocess.run(["gcc", "-static", "-o", str(folder / name), str(source)], check=True)
+    return str(folder / name)
+
+
+def test_what_only_the_kernel_can_refuse_is_told(tmp_path):
+    copy = shutil.copy("/bin/true", tmp_path / "busy")
+    with open(copy, "ab"):
+        result = run(str(copy))
+    assert result.returncode == 126 and f"{copy} cannot be started: Text file busy" in result.stderr
 
 
 def test_a_static_program_is_not_interceptable_and_not_started(tmp_path):
     result = run(_static(tmp_path))
-    assert result.returncode == 2
+    assert result.returncode == 126
     assert "not interceptable" in result.stderr and "is statically linked" in result.stderr
 
 
@@ -96,13 +106,76 @@ def test_a_static_child_is_named_in_the_trace_and_at_the_end(tmp_path):
     assert "verbs-abi: not intercepted: " in result.stderr and "statically linked" in result.stderr
 
 
-def test_a_raw_system_call_on_a_device_is_named(tmp_path):
-    program = ("import ctypes, os\n"
-               "fd = os.open('/dev/infiniband/uverbs0', os.O_RDWR)\n"
-               "ctypes.CDLL(None).syscall(0, fd, ctypes.create_string_buffer(8), 8)\n")
-    result = start(*WORLD, "--trace", str(tmp_path / "trace"), "--", "python3", "-c", program)
+RAW = ("import ctypes, os\n"
+       "fd = os.open('/dev/infiniband/uverbs0', os.O_RDWR)\n"
+       "for _ in range(10_000): ctypes.CDLL(None).syscall(0, fd, ctypes.create_string_buffer(8), 8)\n")
+
+
+@pytest.mark.parametrize("traced", (True, False))
+def test_a_raw_system_call_on_a_device_is_named_once(tmp_path, traced):
+    trace = ("--trace", str(tmp_path / "trace")) if traced else ()
+    result = start(*WORLD, *trace, "--", "python3", "-c", RAW)
     assert result.returncode == 0, result.stderr
     assert result.stderr == "verbs-abi: not intercepted: a raw system call on a fake descriptor\n"
+
+
+def test_what_is_not_modelled_is_named_without_a_trace():
+    """NEWDEV of RDMA netlink (core/nldev.c:nldev_newlink) makes a device, which no world does."""
+    program = ("import socket, struct\n"
+               "s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 20)\n"
+               "s.send(struct.pack('=IHHII', 16, 5 << 10 | 3, 1 | 4, 1, 0))\n"
+               "print(struct.unpack_from('=i', s.recv(4096), 16)[0] < 0)\n")
+    result = run("python3", "-c", program)
+    assert (result.returncode, result.stdout) == (0, "True\n"), result.stderr
+    assert result.stderr.startswith("verbs-abi: ") and result.stderr.count("\n") == 1
+    assert "NEWLINK" in result.stderr
+
+
+def test_every_child_that_goes_past_is_named_also_by_a_shell_that_uses_vfork(tmp_path):
+    one, two = _static(tmp_path, "one"), _static(tmp_path, "two")
+    result = run("sh", "-c", f"{one}; {two}; {one}; true")
+    lines = result.stderr.splitlines()
+    assert [line.split(": ")[1:3] for line in lines] == [["not intercepted", one], ["not intercepted", two]]
+
+
+def test_more_than_a_handful_is_counted(tmp_path):
+    program = _static(tmp_path)
+    names = [str(tmp_path / f"s{i}") for i in range(8)]
+    for name in names:
+        os.link(program, name)
+    lines = run("sh", "-c", "; ".join(names) + "; true").stderr.splitlines()
+    assert len(lines) == 6 and lines[-1] == "verbs-abi: and 3 more of that kind; --trace FILE keeps all"
+
+
+def _other_word_size(folder):
+    """A 32-bit program with a dynamic loader, which does not get far but as far as its list of preloads."""
+    source = folder / "small.c"
+    source.write_text("void _start(void) { __asm__ volatile(\"movl $1, %eax; movl $0, %ebx; int $0x80\"); }\n")
+    flags = ["gcc", "-m32", "-nostdlib", "-nostartfiles"]
+    subprocess.run([*flags, "-shared", "-fPIC", "-o", str(folder / "lib.so"), str(source)], check=True)
+    subprocess.run([*flags, "-no-pie", f"-Wl,--no-as-needed,-rpath,{folder},-dynamic-linker,/lib/ld-linux.so.2",
+                    "-o", str(folder / "small"), str(source), str(folder / "lib.so")], check=True)
+    return str(folder / "small")
+
+
+@pytest.mark.parametrize("userland", ("deb-44.0", "deb-56.1"))
+def test_a_program_of_another_word_size_is_told_once_and_not_by_its_loader(tmp_path, userland):
+    small = _other_word_size(tmp_path)
+    result = start(*WORLD, "--userland", userland, "--", "sh", "-c", f"{small}; {small}; ls /sys/class/infiniband")
+    assert result.stdout == "rxe0\n"
+    told = f"verbs-abi: not intercepted: {small}: built for another machine or word size than the shim\n"
+    assert result.stderr.count("not intercepted") == 1 and told in result.stderr
+    assert "cannot be preloaded" not in result.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_who_became_another_user_leaves_the_world_with_one_word():
+    program = ("import os\nos.setresuid(65534, 65534, 65534)\n"
+               "os.execvp('sh', ['sh', '-c', 'echo a; /bin/echo b; /bin/echo c'])\n")
+    result = run("python3", "-c", program)
+    assert (result.returncode, result.stdout) == (0, "a\nb\nc\n")
+    assert result.stderr.count("\n") == 1
+    assert "sh, and what it starts: this user or root folder does not reach " in result.stderr
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
@@ -112,7 +185,7 @@ def test_a_set_user_id_program_of_another_user_is_not_interceptable(tmp_path):
     os.chown(copy, 65534, -1)
     copy.chmod(0o4755)
     result = run(str(copy))
-    assert result.returncode == 2 and "is set-user-id" in result.stderr
+    assert result.returncode == 126 and "is set-user-id" in result.stderr
     # Its own user's runs with the shim: nothing changes.
     os.chown(copy, 0, -1)
     copy.chmod(0o4755)
@@ -122,6 +195,7 @@ def test_a_set_user_id_program_of_another_user_is_not_interceptable(tmp_path):
 @pytest.mark.parametrize("words, told, nearest", (
     (("--kernel", "debian-6.1.19", "--provider", "rxe"), "unknown kernel 'debian-6.1.19'", "debian-6.1.192"),
     (("--kernel", "base", "--provider", "rxe"), "'base' is no kernel to run on", None),
+    ((*WORLD, "--device", "rxe1=rxe,link=ib"), "rxe has no link 'ib'", "roce"),
     ((*WORLD, "--provider", "mlx55"), "unknown provider 'mlx55'", "mlx5"),
     ((*WORLD, "--userland", "deb-56"), "unknown userland 'deb-56'", "deb-56.1"),
     ((*WORLD, "--overlay", "no-iotcl"), "unknown overlay 'no-iotcl'", "no-ioctl"),

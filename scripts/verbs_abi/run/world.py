@@ -32,7 +32,7 @@ def _model(arguments):
         raise UserError("no device", hint="Name one with --provider P or --device NAME=DRIVER; without any, the "
                         "kernel's model is printed, which has no overlays.")
     ids.check_kernel(arguments.kernel)
-    json.dump(worlds.model(arguments.kernel, build.ensure()), sys.stdout, indent=1)
+    json.dump(worlds.model(arguments.kernel, build.ensure(targets=build.RUNTIME)), sys.stdout, indent=1)
     print()
     return EXIT_OK
 
@@ -48,7 +48,7 @@ def handle(arguments):
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"the folder {out} cannot be made: {error.strerror}", hint="Name another with --out.") from error
-    folder = build.ensure()
+    folder = build.ensure(targets=build.RUNTIME)
     trace = str(pathlib.Path(arguments.trace).absolute()) if arguments.trace else ""
     with worlds.Compiler(folder) as compiler:
         try:

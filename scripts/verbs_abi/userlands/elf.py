@@ -46,6 +46,15 @@ def shebang(path):
     return [os.fsdecode(word) for word in words] or None
 
 
+def _has_capabilities(path):
+    """File capabilities (setcap). For root the kernel does not count them (security/commoncap.c:
+    cap_bprm_creds_from_file asks for the real user)."""
+    try:
+        return bool(os.getxattr(path, "security.capability"))
+    except OSError:
+        return False
+
+
 def check_interceptable(path):
     """Raises NotInterceptable unless `path` is an x86-64 program of glibc's dynamic linker."""
     with open(path, "rb") as file:
@@ -60,5 +69,7 @@ def check_interceptable(path):
     # Then ld.so ignores preloaded libraries (AT_SECURE).
     if status.st_mode & stat.S_ISUID and status.st_uid != os.geteuid():
         raise NotInterceptable("is set-user-id: it runs as another user")
+    if _has_capabilities(path) and os.getuid() != 0:
+        raise NotInterceptable("has capabilities of its own: its loader ignores preloaded libraries")
     if status.st_mode & stat.S_ISGID and status.st_mode & stat.S_IXGRP and status.st_gid != os.getegid():
         raise NotInterceptable("is set-group-id: it runs with another group")

@@ -6,7 +6,7 @@ import os
 import pathlib
 import shutil
 
-from verbs_abi.errors import UserError
+from verbs_abi.errors import EXIT_CANNOT_RUN, EXIT_NOT_FOUND, UserError
 from verbs_abi.userlands import elf, mapped
 
 # Depth of scripts whose interpreter is a script, as the kernel allows.
@@ -70,15 +70,18 @@ class Userland:
         return here
 
     def find_program(self, name):
-        """The path of a program: the root's own first, then $PATH. Exit 2 when there is none."""
+        """The path of a program: the root's own first, then $PATH. When there is none, the statuses of a shell."""
         if "/" in name:
             path = os.path.abspath(name)
             if os.path.isdir(path):
-                raise UserError(f"{name} is a folder, no program")
+                raise UserError(f"{name} is a folder, no program", status=EXIT_CANNOT_RUN)
+            if not os.path.exists(path):
+                raise UserError(f"no program {name}", status=EXIT_NOT_FOUND)
             if not os.path.isfile(path):
-                raise UserError(f"no program {name}")
+                raise UserError(f"{name} is no file that could be run", status=EXIT_CANNOT_RUN)
             if not os.access(path, os.X_OK):
-                raise UserError(f"{name} may not be executed", hint=f"For example: chmod +x {name}")
+                raise UserError(f"{name} may not be executed", hint=f"For example: chmod +x {name}",
+                                status=EXIT_CANNOT_RUN)
             return path
         for folder in ("usr/bin", "usr/sbin", "bin", "sbin"):
             path = self.root / folder / name
@@ -90,6 +93,7 @@ class Userland:
             raise UserError(
                 f"no program '{name}' in userland '{self.name}' nor in PATH",
                 details=[f"package {row['name']} is missing ({row['purpose']})" for row in lost],
+                status=EXIT_NOT_FOUND,
             )
         return found
 
@@ -157,7 +161,10 @@ class Userland:
                     return program, words
             except OSError as error:
                 of = "" if program == argv[0] else f", the interpreter of {argv[0]}"
-                raise UserError(f"{program}{of}: {error.strerror}") from error
+                # As a shell: also an interpreter that is not there makes "not found".
+                missing = isinstance(error, (FileNotFoundError, NotADirectoryError))
+                raise UserError(f"{program}{of}: {error.strerror}",
+                                status=EXIT_NOT_FOUND if missing else EXIT_CANNOT_RUN) from error
             except elf.NotInterceptable as error:
                 raise elf.NotInterceptable(f"not interceptable: {program} {error}") from error
             words = [*line[1:], program, *words]

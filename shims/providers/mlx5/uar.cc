@@ -10,7 +10,6 @@ namespace vabi::mlx5 {
 namespace {
 
 using attr::kMandatory;
-using attr::kOptional;
 
 // MLX5_IB_MMAP_OFFSET_START and …_END
 constexpr uint32_t kFirstCommand = 9, kLastCommand = 255;

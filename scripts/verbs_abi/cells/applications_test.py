@@ -7,7 +7,7 @@ import json
 import pytest
 
 from verbs_abi import matrix, userlands
-from verbs_abi.cells import applications, ids, pool, programs, runner
+from verbs_abi.cells import applications, expect, ids, outcome, pool, programs, runner
 from verbs_abi.symbols import read
 
 RELEASES = ("deb-33.2", "deb-44.0", "deb-56.1", "deb-65.0")
@@ -72,6 +72,12 @@ def test_a_queue_pair_without_srq_cannot_be_queried_by_it(setup, release):
     row = run(setup, release, "compat-1_0-query-qp")
     assert (row["outcome"], row["signal"], row["verdict"]) == ("broken", "SIGSEGV", "expected")
     assert row["message"].startswith("crashed: SIGSEGV after step qp:own")
+
+
+def test_a_release_that_mends_a_known_defect_is_told():
+    cell = ids.Cell("deb-65.0", KERNEL, (ids.Device.parse("rxe"),), (), "compat-1_0-query-qp")
+    assert expect.verdict(cell, outcome.Outcome("full"))[0] == "fixed"
+    assert expect.verdict(cell, outcome.Outcome("degraded"))[0] == "unexpected"
 
 
 @pytest.mark.parametrize("release", RELEASES)

@@ -2,6 +2,8 @@
 """Runs a plan's cells with each defect, and tells what noticed it: a worse cell, or a symbol that went."""
 
 import dataclasses
+import hashlib
+import json
 import pathlib
 import time
 
@@ -58,16 +60,44 @@ def exported(sound, broken):
     return [f"symbols: {one}" for one in found if one.severity == "breaks"]
 
 
+def concerned(defect, cells):
+    """The cells that a defect can change: those of a provider whose own files it is in, or all."""
+    folder, _, rest = defect.file.partition("/")
+    return [cell for cell in cells if folder != "providers" or rest.partition("/")[0] in cell.drivers]
+
+
+class Journal:
+    """What was found, a line a defect, written at once: an interrupted run loses nothing and can be resumed."""
+
+    def __init__(self, path, resume, stamp):
+        self.path, self.found = path, {}
+        if resume and path.exists():
+            rows = [json.loads(line) for line in path.read_text().splitlines()]
+            self.found = {row["defect"]: row for row in rows if row["stamp"] == stamp}
+        path.write_text("".join(json.dumps(row) + "\n" for row in self.found.values()))
+        self.stamp = stamp
+
+    def get(self, defect):
+        row = self.found.get(repr(defect))
+        return Finding(defect, row["by"], row["cells"], row["error"]) if row else None
+
+    def add(self, finding):
+        row = {"defect": repr(finding.defect), "stamp": self.stamp, "by": finding.by, "cells": finding.cells,
+               "error": finding.error}
+        with self.path.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+
+
 class Run:
     """All of one run: the tree, and what cells share."""
 
     def __init__(self, tree, setup, cells, jobs, show):
         self.tree, self.setup, self.cells, self.jobs, self.show = tree, setup, cells, jobs, show
 
-    def rows(self, userland):
-        """The rows of all cells in a userland."""
+    def rows(self, userland, cells):
+        """The rows of cells in a userland."""
         self.setup.userlands[userland.name] = userland
-        cells = [dataclasses.replace(cell, userland=userland.name) for cell in self.cells]
+        cells = [dataclasses.replace(cell, userland=userland.name) for cell in cells]
         rows = []
 
         def done(row):
@@ -83,14 +113,14 @@ class Run:
                             for cell in self.cells}):
             owner = userland if name[0] == userland.name else self.setup.userlands.setdefault(name[0], userlands.get(name[0]))
             programs.build(name[1], owner, self.show)
-        return userland, self.rows(userland)
+        return userland, self.rows(userland, self.cells)
 
     def one(self, defect, sound, sound_rows):
         try:
             broken = self.tree.broken(defect, sound)
         except libraries.DoesNotBuild as error:
             return Finding(defect, [], 0, f"does not build: {'; '.join(error.details)[:200]}")
-        rows = self.rows(broken)
+        rows = self.rows(broken, concerned(defect, self.cells))
         return Finding(defect, exported(sound, broken) + noticed(sound_rows, rows), len(rows))
 
 
@@ -107,11 +137,17 @@ def run(plan, cells, arguments):
         tree = libraries.Tree(source, show)
         setup = pool.Setup(folder, compiler, {})
         everything = Run(tree, setup, cells, arguments.jobs, show)
+        stamp = hashlib.sha256(worlds.shim(folder).read_bytes())
+        stamp.update(f"{tree.source.digest} {sorted(cell.id for cell in cells)}".encode())
+        journal = Journal(out / "findings.jsonl", arguments.resume, stamp.hexdigest()[:16])
         with tree.lock():
             sound, rows = everything.sound()
             for defect in wanted:
-                findings.append(everything.one(defect, sound, rows))
-                last = findings[-1]
+                last = journal.get(defect)
+                if last is None:
+                    last = everything.one(defect, sound, rows)
+                    journal.add(last)
+                findings.append(last)
                 show.note(f"{len(findings)}/{len(wanted)} {defect.name}: " + (
                     f"noticed by {len(last.by)}, first {last.by[0]}" if last.caught else last.error or "NOTHING noticed it"))
     told = report.data(plan, source, rows, findings, time.monotonic() - start)

@@ -139,6 +139,27 @@ def test_the_report_tells_of_holes(tmp_path, capsys):
     assert "| **nothing** |" in (tmp_path / "sensitivity.md").read_text()
 
 
+def test_only_cells_of_a_defects_provider_are_run():
+    cells = plans.load("sensitivity")
+    mine = check.concerned(defect(file="providers/mlx5/cq.c"), cells)
+    assert 0 < len(mine) < len(cells) and {cell.drivers for cell in mine} == {("mlx5",)}
+    assert check.concerned(defect(file="libibverbs/cmd.c"), cells) == cells
+    assert check.concerned(defect(file="kernel-headers/rdma/mlx5-abi.h"), cells) == cells
+
+
+def test_an_interrupted_run_is_resumed_with_the_same_build_only(tmp_path):
+    path = tmp_path / "findings.jsonl"
+    journal = check.Journal(path, False, "one")
+    journal.add(check.Finding(defect(name="seen"), ["A.a"], 3))
+    assert check.Journal(path, True, "two").get(defect(name="seen")) is None
+    journal = check.Journal(path, False, "one")
+    journal.add(check.Finding(defect(name="seen"), ["A.a"], 3))
+    resumed = check.Journal(path, True, "one")
+    assert resumed.get(defect(name="seen")).by == ["A.a"]
+    assert resumed.get(defect(name="seen", at=2)) is None
+    assert check.Journal(path, False, "one").get(defect(name="seen")) is None
+
+
 def test_each_defect_is_another_build():
     one = defect()
     assert one != dataclasses.replace(one, at=2)

@@ -102,12 +102,13 @@ ibv_qp* MakeQp(Pair* pair, ibv_qp_type type, ibv_srq* srq, const char* step) {
   return qp;
 }
 
-bool ExpectState(ibv_qp* qp, ibv_qp_state state, const char* step) {
+// `told`: every driver tells that state.
+bool ExpectState(ibv_qp* qp, ibv_qp_state state, const char* step, bool told = true) {
   ibv_qp_attr attr = {};
   ibv_qp_init_attr init = {};
   const int result = ibv_query_qp(qp, &attr, IBV_QP_STATE | IBV_QP_CAP, &init);
   if (!Must("query_qp", result == 0, result)) return false;
-  return Must(step, attr.qp_state == state);
+  return told ? Must(step, attr.qp_state == state) : May(step, attr.qp_state == state);
 }
 
 void MoveTo(ibv_qp* qp, ibv_qp_state state, const char* step) {
@@ -132,7 +133,8 @@ void TryConnected(Pair* pair) {
     MoveTo(qp, IBV_QPS_ERR, "modify_qp:ERR");
     ExpectState(qp, IBV_QPS_ERR, "state:ERR");
     MoveTo(qp, IBV_QPS_RESET, "modify_qp:RESET");
-    ExpectState(qp, IBV_QPS_RESET, "state:RESET");
+    // irdma of some releases stays in error (hw/irdma/verbs.c: irdma_modify_qp_roce).
+    ExpectState(qp, IBV_QPS_RESET, "state:RESET", false);
   }
   DestroyQp(qp);
 }
@@ -191,9 +193,10 @@ void TrySharedReceives(Pair* pair) {
 }
 
 void TryMemory(Pair* pair) {
+  errno = 0;
   int result = ibv_rereg_mr(pair->left.mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0,
                             IBV_ACCESS_LOCAL_WRITE);
-  May("rereg_mr", result == 0, result > 0 ? errno : -result);
+  May("rereg_mr", result == 0, errno);
   errno = 0;
   ibv_mw* mw = ibv_alloc_mw(pair->pd, IBV_MW_TYPE_1);
   if (May("mw", mw != nullptr, errno)) {

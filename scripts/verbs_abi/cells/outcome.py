@@ -26,6 +26,7 @@ OFFERED = {
     "mlx5": {"ah", "ud", "srq", "xrcd", "mw", "cq_ex", "resize_cq", "rereg_mr", "dm", "counters", "raw_packet", "flow",
              "wq", "rwq_ind_table", "rss"},
     # No "ah": on Ethernet libmlx4 resolves addresses through the machine's own routes (providers/mlx4/verbs.c).
+    "irdma": {"ah", "ud", "resize_cq"},
     "mlx4": {"ud", "srq", "mw", "cq_ex", "resize_cq", "rereg_mr"},
     "rxe": {"ah", "ud", "srq", "mw", "cq_ex", "resize_cq"},
 }

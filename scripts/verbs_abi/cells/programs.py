@@ -153,6 +153,9 @@ def _compile(program, userland, target, told):
 
 
 def _run(command):
-    result = children.run(command, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    # ccache takes what another clone of the tree compiled.
+    env = {**os.environ, "CCACHE_BASEDIR": str(paths.ROOT), "CCACHE_NOHASHDIR": "1"}
+    result = children.run(command, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          env=env, cwd=paths.ROOT)
     if result.returncode:
         raise UserError(f"{pathlib.Path(command[-1]).name} could not be built", details=result.stderr.splitlines()[:40])

@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import tempfile
 
-from verbs_abi import locks, paths
+from verbs_abi import children, locks, paths
 from verbs_abi.errors import UserError
 from verbs_abi.facts.builds import sources
 from verbs_abi.userlands import rooted
@@ -98,8 +98,8 @@ class Tree:
     def _run(self, command, what, error):
         # Paths below the build folder, so that ccache serves the next copy of the source too.
         env = {**os.environ, "CCACHE_BASEDIR": str(self.place), "CCACHE_NOHASHDIR": "1"}
-        result = subprocess.run(command, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.STDOUT, errors="replace", env=env, timeout=SECONDS, check=False)
+        result = children.run(command, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              errors="replace", env=env)
         if result.returncode:
             told = [line for line in result.stdout.splitlines() if re.search(r"\berror\b|No space left", line, re.I)]
             raise error(f"{what} failed", details=(told or result.stdout.splitlines())[-6:])

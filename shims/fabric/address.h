@@ -15,10 +15,20 @@ namespace vabi::fabric {
 // context is made (takes no lock itself: call with Lock() held).
 void AddDevice(uint32_t device, const DeviceImage& image);
 
-// The queue pair with that number behind that address, or null: nobody there. Devices that share an
-// address (as loopback interfaces do) are searched beginning with the sender's own. This is where a
-// transport to other processes would come in.
+// The queue pair with that number behind that address, or null: nobody there, or another process'
+// (remote.h). Devices that share an address (as loopback interfaces do) are searched beginning with
+// the sender's own.
 Endpoint* Resolve(const Endpoint& from, const AddressVector& address, uint32_t qpn);
+
+// The ports of the whole world, those of devices that this process has not opened, too.
+void SetWorldPorts(const WorldImage& image);
+struct PortName {
+  uint32_t device;
+  uint8_t port;
+};
+// Those of them that answer to the address, the sender's own device first. Returns how many, at
+// most `room`.
+int FindWorldPorts(const Endpoint& from, const AddressVector& address, PortName* out, int room);
 
 bool IsMulticast(const AddressVector& address);
 // ibv_attach_mcast and ibv_detach_mcast: 0, or -EINVAL when there is nothing to detach. Attaching

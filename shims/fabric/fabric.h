@@ -93,6 +93,7 @@ struct SendRequest {
   // bytes
   uint32_t flush_access = 0, flush_length = 0;
   bool flush_region = false;
+  uint32_t xrc_srq = 0;  // kXrcInitiator: number of the shared queue that is meant
   // Datagrams
   AddressVector address;
   uint32_t remote_qpn = 0, remote_qkey = 0;
@@ -179,6 +180,8 @@ struct Wording {
   Status dropped = Status::kRemoteInvalidRequest;
 };
 
+struct Flow;
+
 // The NIC's side of one queue pair. A driver derives from it; the fabric moves the data.
 class Endpoint {
  public:
@@ -200,6 +203,13 @@ class Endpoint {
   // first, so the driver looks at `state` after it has written it.
   virtual void EnterError() = 0;
   virtual void Report(Event) {}
+  // An XRC target: the message that comes next means this shared queue.
+  virtual void Aim(uint32_t /*xrc_srq*/) {}
+  // Of the requests for which Execute answered kSent, the oldest one is over. A failed one has set
+  // `state`.
+  virtual void Answered(const Completion&) {}
+  // Execute may have something else to say than kRetry now, though it named no time.
+  virtual void Resume() {}
 
   // Kept by modify_qp.
   EndpointState state = EndpointState::kReset;
@@ -234,11 +244,18 @@ class Endpoint {
   // Execute is harmless.
   uint64_t retry_at_ns = 0;
   uint32_t rnr_tries = 0, silent_tries = 0;
+  // And of what went to other processes (remote.h); null: nothing ever did.
+  Flow* flow = nullptr;
+  // A responder that did not take a request takes none of those sent behind it, until that one
+  // comes again.
+  bool skips = false;
 };
 
 enum class Outcome : uint8_t {
   kDone,   // *completion tells; a failed one has set requester.state (kErr, or kSqe)
   kRetry,  // RNR or no answer yet: keep the request and call again; nothing was changed
+  kSent,   // on its way to another process: the fabric has what it needs of the request, keeps
+          // trying, and calls Endpoint::Answered, in the order of sending. The next may be executed
 };
 
 // Memory keys of a device (lkey and rkey spaces are one). Pointers stay valid until the key is
@@ -257,6 +274,11 @@ Endpoint* FindEndpoint(uint32_t device, uint32_t qpn);
 // and count for nothing.
 Outcome Execute(Endpoint& requester, const SendRequest& request, uint32_t attempt,
                 Completion* completion);
+
+// Nobody waits any more for what Execute has sent and nobody answered: the queue pair is reset, or
+// its requests are flushed. What was sent may arrive all the same, but nothing is read from this
+// process for it.
+void DropSent(Endpoint& requester);
 
 // The clock that paces retries; null: sys::MonotonicNs. For tests.
 void SetClock(uint64_t (*now_ns)());

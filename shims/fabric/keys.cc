@@ -10,6 +10,7 @@
 #include "shims/fabric/fabric.h"
 #include "shims/fabric/memory.h"
 #include "shims/fabric/registry.h"
+#include "shims/fabric/remote.h"
 
 namespace vabi::fabric {
 namespace {
@@ -34,6 +35,7 @@ struct State {
   Registry<MemoryKey> keys;
   Registry<Endpoint> endpoints;
   std::vector<PortAddress> ports;
+  std::vector<PortAddress> world_ports;
   std::vector<Group> groups;
 };
 
@@ -85,18 +87,22 @@ void AddEndpoint(Endpoint* endpoint) {
 
 void RemoveEndpoint(Endpoint* endpoint) {
   State& state = Get();
+  ForgetEndpoint(*endpoint);
   if (state.endpoints.Find(endpoint->device, endpoint->qpn) == endpoint) {
     state.endpoints.Erase(endpoint->device, endpoint->qpn);
   }
-  for (Group& group : state.groups) std::erase(group.members, endpoint);
+  for (Group& group : state.groups) {
+    if (std::erase(group.members, endpoint) != 0 && group.members.empty()) {
+      AnnounceGroup(group.gid, false);
+    }
+  }
   std::erase_if(state.groups, [](const Group& group) { return group.members.empty(); });
 }
 
 Endpoint* FindEndpoint(uint32_t device, uint32_t qpn) { return Get().endpoints.Find(device, qpn); }
 
-void AddDevice(uint32_t device, const DeviceImage& image) {
-  std::vector<PortAddress>& ports = Get().ports;
-  std::erase_if(ports, [device](const PortAddress& port) { return port.device == device; });
+static void AddPorts(uint32_t device, const DeviceImage& image, std::vector<PortAddress>* ports) {
+  std::erase_if(*ports, [device](const PortAddress& port) { return port.device == device; });
   for (uint8_t i = 0; i < image.port_count && i < 2; ++i) {
     const PortImage& from = image.ports[i];
     PortAddress port = {};
@@ -110,8 +116,28 @@ void AddDevice(uint32_t device, const DeviceImage& image) {
       memcpy(port.gids[g], from.gids[g].raw, 16);
       port.types[g] = from.gids[g].type;
     }
-    ports.push_back(port);
+    ports->push_back(port);
   }
+}
+
+void AddDevice(uint32_t device, const DeviceImage& image) { AddPorts(device, image, &Get().ports); }
+
+void SetWorldPorts(const WorldImage& image) {
+  Get().world_ports.clear();
+  for (uint32_t i = 0; i < image.device_count; ++i) {
+    AddPorts(i, image.device[i], &Get().world_ports);
+  }
+}
+
+int FindWorldPorts(const Endpoint& from, const AddressVector& address, PortName* out, int room) {
+  int found = 0;
+  for (const bool own : {true, false}) {
+    for (const PortAddress& port : Get().world_ports) {
+      if ((port.device == from.device) != own || found == room) continue;
+      if (AnswersTo(port, address)) out[found++] = {port.device, port.port};
+    }
+  }
+  return found;
 }
 
 Endpoint* Resolve(const Endpoint& from, const AddressVector& address, uint32_t qpn) {
@@ -138,6 +164,7 @@ int AttachMulticast(Endpoint* endpoint, const uint8_t gid[16]) {
     Get().groups.emplace_back();
     group = &Get().groups.back();
     memcpy(group->gid, gid, 16);
+    AnnounceGroup(gid, true);
   }
   if (std::find(group->members.begin(), group->members.end(), endpoint) == group->members.end()) {
     group->members.push_back(endpoint);
@@ -149,6 +176,7 @@ int DetachMulticast(Endpoint* endpoint, const uint8_t gid[16]) {
   Group* group = FindGroup(gid);
   if (group == nullptr || std::erase(group->members, endpoint) == 0) return -EINVAL;
   if (group->members.empty()) {
+    AnnounceGroup(gid, false);
     std::erase_if(Get().groups, [](const Group& one) { return one.members.empty(); });
   }
   return 0;
@@ -181,6 +209,7 @@ bool IsInfiniband(uint32_t device, uint8_t port) {
 
 void ForgetAll() {
   State& state = Get();
+  ForgetFar();
   state.keys.ForEach([](MemoryKey* key) { delete key; });
   state.keys.Clear();
   state.endpoints.Clear();

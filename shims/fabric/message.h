@@ -8,8 +8,8 @@
 #include "shims/fabric/spans.h"
 
 // What goes over the wire between requester and responder, whole messages instead of packets.
-// Everything that the responder may know of the requester is here: a transport to another process
-// would carry these two.
+// Everything that the responder may know of the requester is here: between processes, these two are
+// what is carried (frame.h).
 
 namespace vabi::fabric {
 
@@ -25,10 +25,12 @@ struct Message {
   uint64_t compare_add, swap, compare_mask, swap_mask;
   uint32_t flush_access;
   bool flush_region;
+  uint32_t xrc_srq;  // kXrcInitiator: the shared queue that is meant
   uint32_t psn;
   uint32_t packets;
-  uint32_t mtu;            // requester's
-  const Endpoint* sender;  // only to be compared: a queue pair may be connected to itself
+  uint32_t mtu;  // requester's
+  // Only to be compared: a queue pair may be connected to itself. Null: another process'.
+  const Endpoint* sender;
   // The sender, as datagrams tell it.
   uint32_t source_qpn, qkey;
   uint16_t source_lid;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "shims/fabric/memory.h"
+#include "shims/fabric/wake.h"
 #include "shims/sys/sys.h"
 
 // glibc 2.34 gave the thread functions a new version when it merged libpthread; the old names are
@@ -36,8 +37,13 @@ struct State {
   std::vector<Pollable*> pollables;  // guarded by lock, as all below
   bool use_thread = true;
   bool running = false;
-  std::atomic<uint32_t> kicks{0};
-  std::atomic<bool> sleeping{false};
+  WakeWord own;
+  std::atomic<WakeWord*> shared{nullptr};  // instead of `own`: other processes wake us, too
+
+  WakeWord& word() {
+    WakeWord* other = shared.load(std::memory_order_acquire);
+    return other != nullptr ? *other : own;
+  }
 };
 
 State& Get() {
@@ -60,12 +66,13 @@ bool Round(State& state) {
   return worked;
 }
 
-void Sleep(State& state, uint32_t kicks, int64_t ns) {
-  state.sleeping.store(true, std::memory_order_seq_cst);
-  if (state.kicks.load(std::memory_order_seq_cst) == kicks) {
-    sys::FutexWait(reinterpret_cast<const uint32_t*>(&state.kicks), kicks, ns);
+void Sleep(State& state, WakeWord& word, uint32_t kicks, int64_t ns) {
+  word.sleeping.store(1, std::memory_order_seq_cst);
+  // Another word may have been given meanwhile: whoever gives it kicks the old one.
+  if (&state.word() == &word && word.kicks.load(std::memory_order_seq_cst) == kicks) {
+    sys::FutexWait(reinterpret_cast<const uint32_t*>(&word.kicks), kicks, ns, &word != &state.own);
   }
-  state.sleeping.store(false, std::memory_order_relaxed);
+  word.sleeping.store(0, std::memory_order_relaxed);
 }
 
 // Until whoever waits for the lock has it.
@@ -82,7 +89,8 @@ void* Run(void*) {
   unsigned int rounds = 0;
   bool fresh = true;  // first round after idling
   for (;;) {
-    const uint32_t kicks = state.kicks.load(std::memory_order_seq_cst);
+    WakeWord& word = state.word();
+    const uint32_t kicks = word.kicks.load(std::memory_order_seq_cst);
     bool worked, needs_polling = false, empty;
     {
       std::lock_guard guard(state.lock);
@@ -116,11 +124,11 @@ void* Run(void*) {
     }
     fresh = true;
     if (empty) {
-      Sleep(state, kicks, static_cast<int64_t>(kLingerNs));
+      Sleep(state, word, kicks, static_cast<int64_t>(kLingerNs));
     } else if (!needs_polling) {
-      Sleep(state, kicks, kKickedSleepNs);
+      Sleep(state, word, kicks, kKickedSleepNs);
     } else {
-      Sleep(state, kicks, sleep_ns);
+      Sleep(state, word, kicks, sleep_ns);
       sleep_ns = std::min(2 * sleep_ns, kLongestSleepNs);
     }
   }
@@ -132,6 +140,7 @@ void AfterForkInParent() { Get().lock.unlock(); }
 void AfterForkInChild() {
   State& state = Get();
   state.use_thread = false;
+  state.shared.store(nullptr);  // the parent's place
   state.running = false;
   state.lock.unlock();
 }
@@ -139,11 +148,7 @@ void AfterForkInChild() {
 // With the lock held.
 void StartThread(State& state) {
   if (!state.use_thread || state.running) return;
-  static bool fork_handled = false;
-  if (!fork_handled) {
-    fork_handled = true;
-    pthread_atfork(BeforeFork, AfterForkInParent, AfterForkInChild);
-  }
+  HandleForks();
   // The new thread inherits the mask. Faults must reach their handler (memory.h), so those two stay
   // open.
   sigset_t all, before;
@@ -163,6 +168,27 @@ void StartThread(State& state) {
 
 Mutex& Lock() { return Get().lock; }
 
+void HandleForks() {
+  static std::atomic<bool> handled{false};
+  if (handled.exchange(true)) return;
+  pthread_atfork(BeforeFork, AfterForkInParent, AfterForkInChild);
+}
+
+void Kick(WakeWord& word, bool shared) {
+  word.kicks.fetch_add(1, std::memory_order_seq_cst);
+  // Whoever takes the mark wakes; those who come after need not.
+  if (word.sleeping.load(std::memory_order_seq_cst) != 0 && word.sleeping.exchange(0) != 0) {
+    sys::FutexWake(reinterpret_cast<const uint32_t*>(&word.kicks), 1, shared);
+  }
+}
+
+void SleepOn(WakeWord* shared) {
+  State& state = Get();
+  WakeWord* before = state.shared.exchange(shared);
+  if (before == shared) return;
+  if (before == nullptr) Kick(state.own, false);
+}
+
 void AddPollable(Pollable* pollable) {
   State& state = Get();
   {
@@ -181,10 +207,8 @@ void RemovePollable(Pollable* pollable) {
 
 void Kick() {
   State& state = Get();
-  state.kicks.fetch_add(1, std::memory_order_seq_cst);
-  if (state.sleeping.load(std::memory_order_seq_cst)) {
-    sys::FutexWake(reinterpret_cast<const uint32_t*>(&state.kicks), 1);
-  }
+  WakeWord& word = state.word();
+  Kick(word, &word != &state.own);
 }
 
 bool Step() {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The requester: gathers, sends, waits or fails, and puts away what comes back.
+#include "shims/fabric/requester.h"
+
 #include <string.h>
 
 #include <algorithm>
 
 #include "shims/fabric/address.h"
-#include "shims/fabric/message.h"
+#include "shims/fabric/remote.h"
 #include "shims/sys/sys.h"
 
 namespace vabi::fabric {
@@ -21,11 +22,6 @@ constexpr uint32_t kRnrTimer[32] = {65536, 1,    2,    3,     4,     6,     8,  
                                     4096,  6144, 8192, 12288, 16384, 24576, 32768, 49152};
 constexpr uint64_t kRnrUnitNs = 10000;
 constexpr uint64_t kAckUnitNs = 4096;
-
-bool IsAtomic(Opcode opcode) {
-  return opcode == Opcode::kCompareSwap || opcode == Opcode::kFetchAdd ||
-         opcode == Opcode::kMaskedCompareSwap || opcode == Opcode::kMaskedFetchAdd;
-}
 
 bool ServiceOffers(Service service, Opcode opcode) {
   switch (opcode) {
@@ -49,210 +45,227 @@ bool ServiceOffers(Service service, Opcode opcode) {
   }
 }
 
-class Requester {
- public:
-  Requester(Endpoint& endpoint, const SendRequest& request, Completion* completion)
-      : endpoint_(endpoint),
-        wording_(*endpoint.wording),
-        request_(request),
-        completion_(completion) {}
+}  // namespace
 
-  Outcome Run() {
-    const Opcode opcode = request_.opcode;
-    *completion_ = Completion();
-    completion_->opcode = opcode;
-    if (opcode == Opcode::kNop) return Done();
-    if (!ServiceOffers(endpoint_.service, opcode)) return Fail(Status::kLocalQpOperation);
-    const bool reads = opcode == Opcode::kRead || IsAtomic(opcode);
-    if ((reads || opcode == Opcode::kAtomicWrite) && endpoint_.max_rd_atomic == 0) {
-      if (wording_.no_read_depth == Status::kSuccess) return WaitForEver();
-      return Fail(wording_.no_read_depth);
-    }
-    length_ = Length();
-    completion_->byte_length = static_cast<uint32_t>(length_);
-    if (endpoint_.service == Service::kUd) return SendDatagram();
-    if (!reads && opcode != Opcode::kFlush) {
-      const SgeFault fault = Gather();
-      if (fault != SgeFault::kNone) return Fail(LocalStatus(fault));
-    }
-    return SendConnected();
+Requester::Requester(Endpoint& endpoint, const SendRequest& request, Completion* completion)
+    : endpoint_(endpoint), wording_(*endpoint.wording), request_(request), completion_(completion) {
+  *completion_ = Completion();
+  completion_->opcode = request.opcode;
+}
+
+Outcome Requester::Run() {
+  const Opcode opcode = request_.opcode;
+  if (opcode == Opcode::kNop) return Done();
+  if (!ServiceOffers(endpoint_.service, opcode)) return Fail(Status::kLocalQpOperation);
+  if ((ReadsBack() || opcode == Opcode::kAtomicWrite) && endpoint_.max_rd_atomic == 0) {
+    if (wording_.no_read_depth == Status::kSuccess) return WaitForEver(OwnTries());
+    return Fail(wording_.no_read_depth);
   }
-
- private:
-  uint64_t Length() const {
-    if (request_.inline_data != nullptr) return request_.inline_length;
-    if (IsAtomic(request_.opcode)) return 8;
-    if (request_.opcode == Opcode::kFlush) return request_.flush_length;
-    uint64_t length = 0;
-    for (uint32_t i = 0; i < request_.sge_count; ++i) length += request_.sges[i].length;
-    return length;
+  if (endpoint_.service == Service::kUd) {
+    Measure();
+    return SendDatagram();
   }
+  const SgeFault fault = Prepare();
+  if (fault != SgeFault::kNone) return Fail(LocalStatus(fault));
+  return SendConnected();
+}
 
-  SgeFault Gather() {
-    if (request_.inline_data != nullptr) {
-      payload_.Add(reinterpret_cast<uint64_t>(request_.inline_data), request_.inline_length);
-      return SgeFault::kNone;
-    }
-    return MapSges(endpoint_, request_.sges, request_.sge_count, 0, length_, 0, &payload_);
+void Requester::Measure() {
+  length_ = Length();
+  completion_->byte_length = static_cast<uint32_t>(length_);
+}
+
+SgeFault Requester::Prepare() {
+  Measure();
+  if (ReadsBack() || request_.opcode == Opcode::kFlush) return SgeFault::kNone;
+  return Gather();
+}
+
+bool Requester::ReadsBack() const {
+  return request_.opcode == Opcode::kRead || IsAtomic(request_.opcode);
+}
+
+uint64_t Requester::Length() const {
+  if (request_.inline_data != nullptr) return request_.inline_length;
+  if (IsAtomic(request_.opcode)) return 8;
+  if (request_.opcode == Opcode::kFlush) return request_.flush_length;
+  uint64_t length = 0;
+  for (uint32_t i = 0; i < request_.sge_count; ++i) length += request_.sges[i].length;
+  return length;
+}
+
+SgeFault Requester::Gather() {
+  if (request_.inline_data != nullptr) {
+    payload_.Add(reinterpret_cast<uint64_t>(request_.inline_data), request_.inline_length);
+    return SgeFault::kNone;
   }
+  return MapSges(endpoint_, request_.sges, request_.sge_count, 0, length_, 0, &payload_);
+}
 
-  Status LocalStatus(SgeFault fault) const {
-    return fault == SgeFault::kKey ? wording_.local_key : wording_.local_range;
-  }
+void Requester::Fill(Message* message) const {
+  message->opcode = request_.opcode;
+  message->service = endpoint_.service;
+  message->solicited = request_.solicited;
+  message->length = length_;
+  message->payload = &payload_;
+  message->remote_address = request_.remote_address;
+  message->rkey = request_.rkey;
+  message->immediate =
+      request_.opcode == Opcode::kSendInvalidate ? request_.invalidate_rkey : request_.immediate;
+  message->compare_add = request_.compare_add;
+  message->swap = request_.swap;
+  message->compare_mask = request_.compare_mask;
+  message->swap_mask = request_.swap_mask;
+  message->flush_access = request_.flush_access;
+  message->flush_region = request_.flush_region;
+  message->xrc_srq = request_.xrc_srq;
+  message->psn = endpoint_.sq_psn;
+  message->mtu = std::max(endpoint_.mtu, 1u);
+  const uint64_t carried = request_.opcode == Opcode::kFlush ? 0 : length_;
+  message->packets =
+      static_cast<uint32_t>(std::max<uint64_t>(1, (carried + message->mtu - 1) / message->mtu));
+  message->sender = &endpoint_;
+  message->source_qpn = endpoint_.qpn;
+  message->has_grh = false;
+}
 
-  void Fill(Message* message) const {
-    message->opcode = request_.opcode;
-    message->service = endpoint_.service;
-    message->solicited = request_.solicited;
-    message->length = length_;
-    message->payload = &payload_;
-    message->remote_address = request_.remote_address;
-    message->rkey = request_.rkey;
-    message->immediate =
-        request_.opcode == Opcode::kSendInvalidate ? request_.invalidate_rkey : request_.immediate;
-    message->compare_add = request_.compare_add;
-    message->swap = request_.swap;
-    message->compare_mask = request_.compare_mask;
-    message->swap_mask = request_.swap_mask;
-    message->flush_access = request_.flush_access;
-    message->flush_region = request_.flush_region;
-    message->psn = endpoint_.sq_psn;
-    message->mtu = std::max(endpoint_.mtu, 1u);
-    const uint64_t carried = request_.opcode == Opcode::kFlush ? 0 : length_;
-    message->packets =
-        static_cast<uint32_t>(std::max<uint64_t>(1, (carried + message->mtu - 1) / message->mtu));
-    message->sender = &endpoint_;
-    message->source_qpn = endpoint_.qpn;
-    message->has_grh = false;
-  }
-
-  Outcome SendDatagram() {
-    if (length_ > endpoint_.mtu) {
-      if (wording_.datagram_length != Status::kSuccess) return Fail(wording_.datagram_length);
-      return Done();
-    }
-    const SgeFault fault = Gather();
-    if (fault != SgeFault::kNone) return Fail(LocalStatus(fault));
-    const AddressVector& address = request_.address;
-    Message message;
-    Fill(&message);
-    message.qkey = request_.remote_qkey;
-    message.source_lid = endpoint_.lid;
-    message.sl = address.sl;
-    message.path_bits = address.src_path_bits;
-    message.has_grh = address.is_global || !IsInfiniband(endpoint_.device, endpoint_.port);
-    if (message.has_grh) MakeGrh(endpoint_, address, length_, message.grh);
-    if (IsMulticast(address) && request_.remote_qpn == 0xffffff) {
-      VisitGroup(
-          address.dgid,
-          [](Endpoint* member, void* argument) {
-            Reply ignored;
-            Deliver(*member, *static_cast<const Message*>(argument), &ignored);
-          },
-          &message);
-    } else if (Endpoint* peer = Resolve(endpoint_, address, request_.remote_qpn); peer != nullptr) {
-      Reply ignored;
-      Deliver(*peer, message, &ignored);
-    }
-    Sent(1);
-    endpoint_.sq_psn = endpoint_.sent_psn;
+Outcome Requester::SendDatagram() {
+  if (length_ > endpoint_.mtu) {
+    if (wording_.datagram_length != Status::kSuccess) return Fail(wording_.datagram_length);
     return Done();
   }
-
-  Outcome SendConnected() {
-    Message message;
-    Fill(&message);
-    Endpoint* peer = Resolve(endpoint_, endpoint_.address, endpoint_.dest_qpn);
-    const bool connected = peer != nullptr && peer->dest_qpn == endpoint_.qpn;
-    Reply reply;
-    if (connected) {
-      // Numbers are compared only where both sides keep them.
-      if (!endpoint_.checks_psn) message.psn = peer->rq_psn;
-      Deliver(*peer, message, &reply);
+  const SgeFault fault = Gather();
+  if (fault != SgeFault::kNone) return Fail(LocalStatus(fault));
+  const AddressVector& address = request_.address;
+  Message message;
+  Fill(&message);
+  message.qkey = request_.remote_qkey;
+  message.source_lid = endpoint_.lid;
+  message.sl = address.sl;
+  message.path_bits = address.src_path_bits;
+  message.has_grh = address.is_global || !IsInfiniband(endpoint_.device, endpoint_.port);
+  if (message.has_grh) MakeGrh(endpoint_, address, length_, message.grh);
+  if (IsMulticast(address) && request_.remote_qpn == 0xffffff) {
+    VisitGroup(
+        address.dgid,
+        [](Endpoint* member, void* argument) {
+          Reply ignored;
+          Deliver(*member, *static_cast<const Message*>(argument), &ignored);
+        },
+        &message);
+    MulticastFar(endpoint_, message, address.dgid);
+  } else if (Endpoint* peer = Resolve(endpoint_, address, request_.remote_qpn); peer != nullptr) {
+    Reply ignored;
+    Deliver(*peer, message, &ignored);
+  } else if (FarPlace place; FindFar(endpoint_, address, request_.remote_qpn, &place)) {
+    if (!DatagramFar(endpoint_, message, place)) {
+      // Its ring is full. A port holds packets back for a while, then drops them.
+      constexpr uint32_t kMostTries = 200;
+      constexpr uint64_t kPauseNs = 100000;
+      if (endpoint_.silent_tries++ < kMostTries) {
+        endpoint_.retry_at_ns = Now() + kPauseNs;
+        return Outcome::kRetry;
+      }
     }
-    Sent(message.packets);
-    const Outcome outcome = endpoint_.service == Service::kUc ? Done() : Conclude(reply);
-    // What failed was sent all the same.
-    if (outcome == Outcome::kDone) endpoint_.sq_psn = endpoint_.sent_psn;
-    return outcome;
   }
+  Sent(1);
+  endpoint_.sq_psn = endpoint_.sent_psn;
+  return Done();
+}
 
-  void Sent(uint32_t packets) { endpoint_.sent_psn = (endpoint_.sq_psn + packets) & kPsnMask; }
-
-  Outcome Conclude(const Reply& reply) {
-    switch (reply.kind) {
-      case Reply::Kind::kSilence:
-        return NoAnswer();
-      case Reply::Kind::kRnr:
-        return NotReady(reply.rnr_timer);
-      case Reply::Kind::kNak:
-        return Fail(reply.nak);
-      default:
-        return PutAway(reply);
-    }
+Outcome Requester::SendConnected() {
+  Endpoint* peer = Resolve(endpoint_, endpoint_.address, endpoint_.dest_qpn);
+  if (FarPlace place;
+      peer == nullptr && FindFar(endpoint_, endpoint_.address, endpoint_.dest_qpn, &place)) {
+    return SendFar(*this, place);
   }
-
-  // READ and atomics: the answer's place is looked at when the answer is there (rxe_comp.c:
-  // do_read).
-  Outcome PutAway(const Reply& reply) {
-    const bool atomic = IsAtomic(request_.opcode);
-    if (request_.opcode != Opcode::kRead && !atomic) return Done();
-    Spans into;
-    const SgeFault fault =
-        MapSges(endpoint_, request_.sges, request_.sge_count, kAccessLocalWrite, length_, 0, &into);
-    if (fault != SgeFault::kNone) return Fail(wording_.local_target);
-    const bool reached =
-        atomic ? FillSpans(into, &reply.original, length_) : CopySpans(into, reply.data, length_);
-    return reached ? Done() : Fail(wording_.local_target);
+  if (IsUnderWay(endpoint_)) return Wait();
+  Message message;
+  Fill(&message);
+  const bool connected = peer != nullptr && peer->dest_qpn == endpoint_.qpn;
+  Reply reply;
+  if (connected) {
+    // Numbers are compared only where both sides keep them.
+    if (!endpoint_.checks_psn) message.psn = peer->rq_psn;
+    Deliver(*peer, message, &reply);
   }
+  Sent(message.packets);
+  const Outcome outcome = endpoint_.service == Service::kUc ? Done() : Conclude(reply, OwnTries());
+  // What failed was sent all the same.
+  if (outcome == Outcome::kDone) endpoint_.sq_psn = endpoint_.sent_psn;
+  return outcome;
+}
 
-  Outcome NoAnswer() {
-    if (endpoint_.timeout == 0) return WaitForEver();
-    // `silent_tries` were made before this one, and each was given its time to be answered.
-    if (endpoint_.retry_count != Endpoint::kForever &&
-        endpoint_.silent_tries > endpoint_.retry_count) {
-      return Fail(Status::kRetryExceeded);
-    }
-    ++endpoint_.silent_tries;
-    endpoint_.retry_at_ns = Now() + (kAckUnitNs << std::min<uint32_t>(endpoint_.timeout, 31));
-    return Outcome::kRetry;
+void Requester::Sent(uint32_t packets) {
+  endpoint_.sent_psn = (endpoint_.sq_psn + packets) & kPsnMask;
+}
+
+Outcome Requester::Conclude(const Reply& reply, const Tries& tries) {
+  switch (reply.kind) {
+    case Reply::Kind::kSilence:
+      return NoAnswer(tries);
+    case Reply::Kind::kRnr:
+      return NotReady(reply.rnr_timer, tries);
+    case Reply::Kind::kNak:
+      return FailNow(reply.nak);
+    default:
+      return PutAway(reply, tries);
   }
+}
 
-  Outcome NotReady(uint8_t timer) {
-    if (endpoint_.rnr_retry != 7 && endpoint_.rnr_tries >= endpoint_.rnr_retry) {
-      return Fail(Status::kRnrRetryExceeded);
-    }
-    ++endpoint_.rnr_tries;
-    endpoint_.retry_at_ns = Now() + kRnrTimer[timer & 31] * kRnrUnitNs;
-    return Outcome::kRetry;
+// READ and atomics: the answer's place is looked at when the answer is there (rxe_comp.c: do_read).
+Outcome Requester::PutAway(const Reply& reply, const Tries& tries) {
+  if (!ReadsBack()) return Outcome::kDone;
+  Spans into;
+  const SgeFault fault =
+      MapSges(endpoint_, request_.sges, request_.sge_count, kAccessLocalWrite, length_, 0, &into);
+  if (fault != SgeFault::kNone) return FailNow(wording_.local_target);
+  const bool reached = IsAtomic(request_.opcode) ? FillSpans(into, &reply.original, length_)
+                                                 : CopySpans(into, reply.data, length_);
+  if (reply.data.lost) return NoAnswer(tries);
+  return reached ? Outcome::kDone : FailNow(wording_.local_target);
+}
+
+Outcome Requester::NoAnswer(const Tries& tries) {
+  if (endpoint_.timeout == 0) return WaitForEver(tries);
+  // `silent` tries were made before this one, and each was given its time to be answered.
+  if (endpoint_.retry_count != Endpoint::kForever && *tries.silent > endpoint_.retry_count) {
+    return FailNow(Status::kRetryExceeded);
   }
+  ++*tries.silent;
+  *tries.retry_at_ns = Now() + (kAckUnitNs << std::min<uint32_t>(endpoint_.timeout, 31));
+  return Outcome::kRetry;
+}
 
-  Outcome WaitForEver() {
-    endpoint_.retry_at_ns = 0;
-    return Outcome::kRetry;
+Outcome Requester::NotReady(uint8_t timer, const Tries& tries) {
+  if (endpoint_.rnr_retry != 7 && *tries.rnr >= endpoint_.rnr_retry) {
+    return FailNow(Status::kRnrRetryExceeded);
   }
+  ++*tries.rnr;
+  *tries.retry_at_ns = Now() + kRnrTimer[timer & 31] * kRnrUnitNs;
+  return Outcome::kRetry;
+}
 
-  Outcome Done() { return Outcome::kDone; }
+Outcome Requester::WaitForEver(const Tries& tries) {
+  *tries.retry_at_ns = 0;
+  return Outcome::kRetry;
+}
 
-  Outcome Fail(Status status) {
-    completion_->status = status;
-    const bool unreliable = endpoint_.service == Service::kUc || endpoint_.service == Service::kUd;
-    if (endpoint_.state != EndpointState::kErr) {
-      endpoint_.state = unreliable && wording_.unreliable_local_error_is_sqe ? EndpointState::kSqe
-                                                                             : EndpointState::kErr;
-    }
-    return Outcome::kDone;
+Outcome Requester::Wait() { return WaitForEver(OwnTries()); }
+
+Outcome Requester::Done() { return IsUnderWay(endpoint_) ? Wait() : Outcome::kDone; }
+
+Outcome Requester::Fail(Status status) { return IsUnderWay(endpoint_) ? Wait() : FailNow(status); }
+
+Outcome Requester::FailNow(Status status) {
+  completion_->status = status;
+  const bool unreliable = endpoint_.service == Service::kUc || endpoint_.service == Service::kUd;
+  if (endpoint_.state != EndpointState::kErr) {
+    endpoint_.state = unreliable && wording_.unreliable_local_error_is_sqe ? EndpointState::kSqe
+                                                                           : EndpointState::kErr;
   }
-
-  Endpoint& endpoint_;
-  const Wording& wording_;
-  const SendRequest& request_;
-  Completion* completion_;
-  uint64_t length_ = 0;
-  Spans payload_;
-};
-
-}  // namespace
+  return Outcome::kDone;
+}
 
 Outcome Execute(Endpoint& requester, const SendRequest& request, uint32_t attempt,
                 Completion* completion) {

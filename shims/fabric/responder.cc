@@ -6,6 +6,7 @@
 
 #include "shims/fabric/memory.h"
 #include "shims/fabric/message.h"
+#include "shims/fabric/requester.h"
 #include "shims/fabric/window.h"
 
 namespace vabi::fabric {
@@ -19,10 +20,6 @@ int PsnDistance(uint32_t a, uint32_t b) { return static_cast<int>((a - b) << 8) 
 bool IsWrite(Opcode opcode) { return opcode == Opcode::kWrite || opcode == Opcode::kWriteImm; }
 bool IsSend(Opcode opcode) {
   return opcode == Opcode::kSend || opcode == Opcode::kSendImm || opcode == Opcode::kSendInvalidate;
-}
-bool IsAtomic(Opcode opcode) {
-  return opcode == Opcode::kCompareSwap || opcode == Opcode::kFetchAdd ||
-         opcode == Opcode::kMaskedCompareSwap || opcode == Opcode::kMaskedFetchAdd;
 }
 bool TakesReceive(Opcode opcode) { return IsSend(opcode) || opcode == Opcode::kWriteImm; }
 
@@ -74,6 +71,7 @@ class Responder {
 
   void Connected() {
     if (message_.service != Service::kRc && message_.service != Service::kXrcInitiator) return;
+    if (endpoint_.service == Service::kXrcTarget) endpoint_.Aim(message_.xrc_srq);
     const Opcode opcode = message_.opcode;
     if (endpoint_.checks_psn) {
       const int distance = PsnDistance(message_.psn, endpoint_.rq_psn);
@@ -112,7 +110,9 @@ class Responder {
     } else if (opcode == Opcode::kFlush) {
       // What was written is where everybody sees it.
     } else if (IsWrite(opcode)) {
-      if (!CopySpans(target_, *message_.payload, message_.length)) {
+      if (const bool reached = CopySpans(target_, *message_.payload, message_.length); Lost()) {
+        return;
+      } else if (!reached) {
         if (!has_receive_) return FailRequest(Status::kRemoteAccess, Event::kAccessError);
         return FailReceive(wording_.receive_access, Status::kRemoteAccess);
       }
@@ -149,6 +149,7 @@ class Responder {
     if (late_receive && !TakeReceive()) return;
     if (IsWrite(opcode)) {
       CopySpans(target_, *message_.payload, message_.length);
+      if (Lost()) return;
     } else if (!FillReceive(0)) {
       return;
     }
@@ -234,10 +235,19 @@ class Responder {
       fault = MapSges(endpoint_, receive_.sges, receive_.sge_count, kAccessLocalWrite,
                       message_.length, grh, &into);
       if (fault == SgeFault::kNone) reached &= CopySpans(into, *message_.payload, message_.length);
+      if (Lost()) return false;
     }
     if (fault == SgeFault::kNone && reached) return true;
     FailReceive(wording_.receive_memory, Status::kRemoteOperation);
     return false;
+  }
+
+  // The sender died while its bytes were read: the message never ended. Its receive waits for
+  // another.
+  bool Lost() {
+    if (!message_.payload->lost) return false;
+    if (has_receive_ && !endpoint_.has_srq) endpoint_.ReturnReceive(receive_);
+    return true;
   }
 
   // A message that is too long is found out by the packet that does not fit; those before it have

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "shims/fabric/memory.h"
+#include "shims/fabric/pull.h"
 
 namespace vabi::fabric {
 namespace {
@@ -66,6 +67,7 @@ SgeFault MapRemote(const Endpoint& responder, uint32_t rkey, uint64_t address, u
 }
 
 bool CopySpans(const Spans& to, const Spans& from, uint64_t length) {
+  if (from.process != 0) return PullSpans(to, from, length) || !(to.on_demand || from.on_demand);
   bool whole = true;
   uint32_t t = 0, f = 0;
   uint64_t t_done = 0, f_done = 0;

@@ -18,6 +18,10 @@ struct Span {
 struct Spans {
   uint32_t count = 0;
   bool on_demand = false;  // one of the regions is paged on demand: a fault is an error there
+  // Sources only. Not 0: the bytes are that process' (pull.h), and `lost` says that it died or
+  // changed meanwhile: what was copied is worth nothing.
+  int process = 0;
+  mutable bool lost = false;
   Span at[kMaxSge];
 
   void Add(uint64_t address, uint64_t length) {

@@ -35,8 +35,9 @@ inline int ErrorOf(const void* address) {
   return static_cast<int>(reinterpret_cast<intptr_t>(address));
 }
 int Poll(int fd, short events, int timeout_ms);
-int FutexWait(const uint32_t* word, uint32_t expected, int64_t timeout_ns);
-int FutexWake(const uint32_t* word, int count);
+// `shared`: the word may stand in memory that processes share.
+int FutexWait(const uint32_t* word, uint32_t expected, int64_t timeout_ns, bool shared = false);
+int FutexWake(const uint32_t* word, int count, bool shared = false);
 uint64_t MonotonicNs();
 int GetPid();
 int GetTid();

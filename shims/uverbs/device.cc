@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "shims/uverbs/device.h"
 
+#include <cstdio>
 #include <vector>
 
+#include "shims/fabric/remote.h"
+#include "shims/fabric/shared_world.h"
 #include "shims/trace/trace.h"
 #include "shims/uverbs/command_table.h"
 #include "shims/uverbs/faults.h"
@@ -19,9 +22,7 @@ struct Installed {
 // Never freed in a living process: files and threads may use it until the very end.
 Installed* installed = nullptr;
 
-// Queue pair numbers start at another place on each device, so that a mix-up shows; 0 and 1 are QP0
-// and QP1.
-uint32_t FirstQpn(uint32_t number) { return 0x11 + number * 0x10000; }
+uint32_t FirstQpn(uint32_t number) { return fabric::kFirstQpn + number * fabric::kQpnsOfDevice; }
 
 }  // namespace
 
@@ -34,6 +35,16 @@ Device::Device(const World& world, uint32_t number, std::unique_ptr<Driver> driv
 }
 
 Device::~Device() = default;
+
+uint32_t Device::NextQpn() {
+  if (const uint32_t qpn = fabric::ReserveQpn(number_)) return qpn;
+  if (const char* why = fabric::WhyAlone(); why != nullptr && !alone_told_.exchange(true)) {
+    char text[160];
+    std::snprintf(text, sizeof(text), "fabric: no other process is reached: %s", why);
+    trace::Event("unmodelled", text);
+  }
+  return next_qpn_.fetch_add(1);
+}
 
 bool InstallWorld(const World& world) {
   auto fresh = std::make_unique<Installed>(Installed{world, {}});
@@ -49,6 +60,7 @@ bool InstallWorld(const World& world) {
   }
   delete installed;
   installed = fresh.release();
+  fabric::UseWorld(&installed->world.image());
   ResetFaults();
   ResetScript();
   trace::Open(world.image().trace_path);

@@ -69,7 +69,7 @@ class Device {
   void CountOpenFile(int change) { open_files_.fetch_add(static_cast<uint32_t>(change)); }
 
   // Numbers that are unique on the device: queue pairs, CQs, protection domains, keys …
-  uint32_t NextQpn() { return next_qpn_.fetch_add(1); }
+  uint32_t NextQpn();
   uint32_t NextNumber() { return next_number_.fetch_add(1); }
 
   // XRC domains with an inode (ib_uverbs_device.xrcd_tree) and XRC target queue pairs by number,
@@ -87,7 +87,8 @@ class Device {
   std::unique_ptr<MethodTable> methods_;
   std::unique_ptr<CommandTable> commands_;
   std::atomic<uint32_t> open_files_{0};
-  std::atomic<uint32_t> next_qpn_;
+  std::atomic<uint32_t> next_qpn_;  // of a process that is alone
+  std::atomic<bool> alone_told_{false};
   std::atomic<uint32_t> next_number_{1};
   std::mutex shared_mutex_;
   std::atomic<uint8_t> port_state_[2] = {}, phys_state_[2] = {};  // 0: unchanged

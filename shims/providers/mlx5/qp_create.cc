@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "shims/fabric/nic.h"
+#include "shims/fabric/remote.h"
 #include "shims/providers/mlx5/bfregs.h"
 #include "shims/providers/mlx5/capabilities.h"
 #include "shims/providers/mlx5/doorbell.h"
@@ -435,16 +436,17 @@ int Mlx5Driver::DestroyQp(Call&, Qp& qp) {
     Settle();
     Unwatch(state.pair.get());
   }
-  std::lock_guard lock(fabric::Lock());
-  if (state.pair == nullptr) {  // RSS
+  {
+    std::lock_guard lock(fabric::Lock());
+    if (state.pair != nullptr) {  // not RSS
+      fabric::RemoveEndpoint(state.pair.get());
+      if (state.bfreg != kInvalidBfreg && state.context != nullptr)
+        FreeBfreg(*state.context, state.bfreg);
+      qp.endpoint = nullptr;
+    }
     qp.driver.reset();
-    return 0;
   }
-  fabric::RemoveEndpoint(state.pair.get());
-  if (state.bfreg != kInvalidBfreg && state.context != nullptr)
-    FreeBfreg(*state.context, state.bfreg);
-  qp.endpoint = nullptr;
-  qp.driver.reset();
+  fabric::Unattend();
   return 0;
 }
 

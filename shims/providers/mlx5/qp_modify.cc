@@ -6,6 +6,7 @@
 
 #include "shims/fabric/address.h"
 #include "shims/fabric/nic.h"
+#include "shims/fabric/remote.h"
 #include "shims/providers/mlx5/capabilities.h"
 #include "shims/providers/mlx5/driver.h"
 #include "shims/providers/mlx5/rate.h"
@@ -96,6 +97,7 @@ class Modifier {
       Apply();
     }
     fabric::Kick();
+    fabric::Attend(*state_.pair);
     return Reply();
   }
 

@@ -63,8 +63,8 @@ std::map<std::pair<uint32_t, uint32_t>, XrcQueue>& XrcQueues() {
   static auto* const queues = new std::map<std::pair<uint32_t, uint32_t>, XrcQueue>();
   return *queues;
 }
-// The shared queue that the message on the wire names: all null if there is none. Guarded by the
-// fabric's lock, which is held while a message is delivered.
+// The shared queue that the message on the wire names (Aim): all null if there is none. Guarded by
+// the fabric's lock, which is held while a message is delivered.
 XrcQueue wire_queue = {nullptr, nullptr, 0};
 
 // Requests are large: one is used again and again.
@@ -234,16 +234,23 @@ void QueuePair::ToError() {
 }
 
 void QueuePair::Reset() {
+  DropSent();
   receives_.Reset();
   send_head_ = send_producer_ = 0;
   attempt_ = 0;
   fatal_reported_ = false;
 }
 
+void QueuePair::DropSent() {
+  fabric::DropSent(*this);
+  sent_ = 0;
+}
+
 bool QueuePair::SendEmpty() {
-  if (send_head_ != send_producer_) return false;
+  const auto next = static_cast<uint16_t>(send_head_ + sent_);
+  if (next != send_producer_) return false;
   send_producer_ = LoadCounter(parts_.send.doorbell + kSendRecord, send_producer_);
-  return send_head_ == send_producer_;
+  return next == send_producer_;
 }
 
 void QueuePair::FailSend(Status status, Completion* completion) {
@@ -270,50 +277,49 @@ void QueuePair::Bind(const Wqe&, fabric::Bind bind, bool invalidate, Completion*
   *completion = Completion();
 }
 
-// An XRC request names the shared queue that it means at the peer; that queue's protection domain
-// is the one whose keys may be used.
-void QueuePair::AimXrc(uint32_t srqn) {
+// An XRC request names the shared queue that it means here; that queue's protection domain is the
+// one whose keys may be used.
+void QueuePair::Aim(uint32_t xrc_srq) {
   wire_queue = {nullptr, nullptr, 0};
-  fabric::Endpoint* peer = fabric::Resolve(*this, address, dest_qpn);
-  if (peer == nullptr || peer->service != fabric::Service::kXrcTarget) return;
-  if (const auto found = XrcQueues().find({peer->device, srqn}); found != XrcQueues().end()) {
+  if (const auto found = XrcQueues().find({device, xrc_srq}); found != XrcQueues().end()) {
     wire_queue = found->second;
-    peer->pd = wire_queue.pd;
+    pd = wire_queue.pd;
   }
 }
 
-// False: not now.
-bool QueuePair::CarryOut(const Wqe& wqe, Completion* completion) {
+fabric::Outcome QueuePair::CarryOut(const Wqe& wqe, Completion* completion) {
   fabric::SendRequest& request = Scratch();
   fabric::Bind bind;
   uint32_t srqn = 0;
-  switch (Translate(wqe, service, qkey, &request, &bind, &srqn)) {
-    case Translation::kRequest:
+  const Translation kind = Translate(wqe, service, qkey, &request, &bind, &srqn);
+  // What needs no peer waits until all before it is over.
+  if (kind != Translation::kRequest && sent_ != 0) return fabric::Outcome::kRetry;
+  switch (kind) {
+    case Translation::kRequest: {
       if (service == fabric::Service::kRaw) {
         Transmit(wqe, request, completion);
-        return true;
+        break;
       }
-      if (service == fabric::Service::kXrcInitiator) AimXrc(srqn);
-      if (fabric::Execute(*this, request, attempt_, completion) == fabric::Outcome::kRetry) {
-        ++attempt_;
-        return false;
-      }
-      return true;
+      request.xrc_srq = srqn;
+      const fabric::Outcome outcome = fabric::Execute(*this, request, attempt_, completion);
+      if (outcome == fabric::Outcome::kRetry) ++attempt_;
+      return outcome;
+    }
     case Translation::kBind:
       Bind(wqe, bind, false, completion);
-      return true;
+      break;
     case Translation::kInvalidate:
       Bind(wqe, bind, true, completion);
-      return true;
+      break;
     case Translation::kUnmodelled:
       trace::Event("unmodelled", "mlx5: this kind of work queue element");
       FailSend(Status::kLocalQpOperation, completion);
-      return true;
+      break;
     case Translation::kMalformed:
+      FailSend(Status::kLocalQpOperation, completion);
       break;
   }
-  FailSend(Status::kLocalQpOperation, completion);
-  return true;
+  return fabric::Outcome::kDone;
 }
 
 bool QueuePair::ProgressSend() {
@@ -321,15 +327,22 @@ bool QueuePair::ProgressSend() {
   static Wqe wqe;  // guarded by the fabric's lock
   for (int i = 0; i < kBudget && state == EndpointState::kRts && !SendEmpty(); ++i) {
     Completion completion;
-    const bool readable = ReadWqe(parts_.send, send_head_, &wqe);
-    if (!readable) {
+    fabric::Outcome outcome = fabric::Outcome::kDone;
+    if (ReadWqe(parts_.send, static_cast<uint16_t>(send_head_ + sent_), &wqe)) {
+      outcome = CarryOut(wqe, &completion);
+    } else if (sent_ != 0) {
+      outcome = fabric::Outcome::kRetry;
+    } else {
       wqe.segments = 1;
       FailSend(Status::kLocalQpOperation, &completion);
-    } else if (!CarryOut(wqe, &completion)) {
-      return worked;
     }
+    if (outcome == fabric::Outcome::kRetry) return worked;
     worked = true;
     attempt_ = 0;
+    if (outcome == fabric::Outcome::kSent) {
+      sent_ = static_cast<uint16_t>(sent_ + wqe.blocks());
+      continue;
+    }
     send_head_ = static_cast<uint16_t>(send_head_ + wqe.blocks());
     CompleteSend(wqe, completion);
     if (state == EndpointState::kErr) EnterError();
@@ -337,11 +350,24 @@ bool QueuePair::ProgressSend() {
   return worked;
 }
 
+// The element still stands in the queue: the program may not use its place before it is over.
+void QueuePair::Answered(const Completion& completion) {
+  static Wqe wqe;  // guarded by the fabric's lock
+  if (sent_ == 0) return;
+  if (!ReadWqe(parts_.send, send_head_, &wqe)) wqe.segments = 1;
+  const auto blocks = static_cast<uint16_t>(wqe.blocks());
+  send_head_ = static_cast<uint16_t>(send_head_ + blocks);
+  sent_ = static_cast<uint16_t>(sent_ > blocks ? sent_ - blocks : 0);
+  CompleteSend(wqe, completion);
+  if (state == EndpointState::kErr) EnterError();
+}
+
 bool QueuePair::FlushSend() {
   bool worked = false;
   static Wqe wqe;
   Completion flushed;
   flushed.status = Status::kFlushed;
+  if (sent_ != 0) DropSent();
   for (int i = 0; i < kBudget && !SendEmpty(); ++i) {
     if (!ReadWqe(parts_.send, send_head_, &wqe)) wqe.segments = 1;
     send_head_ = static_cast<uint16_t>(send_head_ + wqe.blocks());

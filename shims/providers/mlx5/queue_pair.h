@@ -47,6 +47,8 @@ class QueuePair final : public fabric::Endpoint, public PacketSink {
                        const fabric::Completion& completion) override;
   void EnterError() override;
   void Report(fabric::Event event) override;
+  void Aim(uint32_t xrc_srq) override;
+  void Answered(const fabric::Completion& completion) override;
   // A frame for a raw packet queue pair, or for a work queue.
   void Receive(const Frame& frame) override;
 
@@ -60,13 +62,14 @@ class QueuePair final : public fabric::Endpoint, public PacketSink {
   void ReportEvent(uint32_t event);
 
  private:
-  void AimXrc(uint32_t srqn);
+  // What became of a request; kRetry: not now.
+  fabric::Outcome CarryOut(const Wqe& wqe, fabric::Completion* completion);
+  void DropSent();
   void Transmit(const Wqe& wqe, const fabric::SendRequest& request, fabric::Completion* completion);
   bool SendEmpty();
   bool ProgressSend();
   bool FlushSend();
   bool FlushReceives();
-  bool CarryOut(const Wqe& wqe, fabric::Completion* completion);
   void Bind(const Wqe& wqe, fabric::Bind bind, bool invalidate, fabric::Completion* completion);
   void CompleteSend(const Wqe& wqe, const fabric::Completion& completion);
   void FailSend(fabric::Status status, fabric::Completion* completion);
@@ -74,7 +77,8 @@ class QueuePair final : public fabric::Endpoint, public PacketSink {
 
   Parts parts_;
   ReceiveRing receives_;
-  uint16_t send_head_ = 0, send_producer_ = 0;  // in blocks
+  // In blocks. The first `sent_` behind the head are with the fabric, which answers later.
+  uint16_t send_head_ = 0, send_producer_ = 0, sent_ = 0;
   uint32_t attempt_ = 0;
   bool fatal_reported_ = false;
 };

@@ -9,6 +9,7 @@
 
 #include "shims/fabric/address.h"
 #include "shims/fabric/memory.h"
+#include "shims/fabric/remote.h"
 #include "shims/providers/rxe/driver.h"
 #include "shims/providers/rxe/queue_pair.h"
 #include "shims/uverbs/qp_state.h"
@@ -233,6 +234,7 @@ int RxeDriver::ModifyQp(Call& call, Qp& qp, QpState next, const QpAttributes& at
   const bool unfinished = state.unfinished();
   lock.unlock();
   if (unfinished) rxe_->StartPolling();
+  fabric::Attend(state);
   return 0;
 }
 
@@ -273,6 +275,7 @@ int RxeDriver::DestroyQp(Call&, Qp& qp) {
     qp.driver.reset();
   }
   rxe.StopPollingIfIdle();
+  fabric::Unattend();
   return 0;
 }
 

@@ -138,6 +138,7 @@ void QueuePair::EnterError() {
 // rxe_comp.c: flush_send_queue
 void QueuePair::FlushSend() {
   StopWaiting();
+  DropSent();
   bool tell = true;
   while (!send.Empty()) {
     if (tell) {
@@ -174,6 +175,7 @@ void QueuePair::FlushReceive() {
 // rxe_qp_reset: what is queued goes without a word
 void QueuePair::Reset() {
   StopWaiting();
+  DropSent();
   draining_ = false;
   while (!send.Empty()) send.AdvanceConsumer();
   send.ZeroElements();
@@ -203,7 +205,7 @@ void QueuePair::SetState(QpState next) {
 // rxe_req.c: req_check_sq_drain_done. Since 6.6 it looks at the slot at the head even when the
 // queue is empty; there stands what the slot's last use has left.
 void QueuePair::CheckDrained() {
-  if (state != EndpointState::kSqd || !draining_ || waits_) return;
+  if (state != EndpointState::kSqd || !draining_ || waits_ || sent_ != 0) return;
   if (rxe.drain_by_slot || !send.Empty()) {
     if (Load<uint32_t>(send.Slot(send.Consumer()), rxe.layout.state) != kPosted) {
       std::erase(rxe.waiting, this);  // nothing more will change it
@@ -227,6 +229,11 @@ void QueuePair::StopWaiting() {
   std::erase(rxe.waiting, this);
 }
 
+void QueuePair::DropSent() {
+  fabric::DropSent(*this);
+  sent_ = 0;
+}
+
 void QueuePair::Drive() {
   // As many as the queue holds: a program that posts meanwhile rings again.
   for (uint32_t turns = send.mask() + 1; turns > 0; --turns) {
@@ -236,8 +243,8 @@ void QueuePair::Drive() {
     }
     if (state < EndpointState::kRts) return;
     CheckDrained();
-    if (send.Empty()) return;
-    uint8_t* slot = send.Slot(send.Consumer());
+    if (send.Count() <= sent_) return;
+    uint8_t* slot = send.Slot(send.Consumer() + sent_);
     if (state == EndpointState::kSqd && !waits_) return;
     if (!Carry(slot)) return;
   }
@@ -246,12 +253,15 @@ void QueuePair::Drive() {
 bool QueuePair::Carry(uint8_t* slot) {
   const Operation* operation =
       FindOperation(rxe.layout, Load<uint32_t>(slot, rxe.layout.opcode), rxe.user_numbers);
+  // What needs no peer waits until all before it is over.
+  if (sent_ != 0 && (operation == nullptr || operation->is_local)) return false;
   if (operation == nullptr) {
     FailLocally(slot, nullptr, rxe.wording.local_key);
     return true;
   }
   fabric::SendRequest request;
   if (!ReadSend(rxe.layout, *operation, slot, send.element(), max_send_sge, &request)) {
+    if (sent_ != 0) return false;
     FailLocally(slot, operation, Status::kLocalQpOperation);
     return true;
   }
@@ -272,13 +282,37 @@ bool QueuePair::Carry(uint8_t* slot) {
     }
   }
   fabric::Completion completion;
-  if (fabric::Execute(*this, request, attempt_, &completion) == Outcome::kRetry) {
-    if (!waits_) Store<uint32_t>(slot, rxe.layout.state, kPending);
-    if (!waits_ && retry_at_ns != 0) WaitInLine();
-    waits_ = true;
-    ++attempt_;
-    return false;
+  switch (fabric::Execute(*this, request, attempt_, &completion)) {
+    case Outcome::kRetry:
+      ++attempt_;
+      if (sent_ != 0) return false;  // it has not its turn yet
+      if (!waits_) Store<uint32_t>(slot, rxe.layout.state, kPending);
+      if (!waits_ && retry_at_ns != 0) WaitInLine();
+      waits_ = true;
+      return false;
+    case Outcome::kSent:
+      Store<uint32_t>(slot, rxe.layout.state, kPending);
+      StopWaiting();
+      if (draining_) WaitInLine();
+      ++sent_;
+      return true;
+    case Outcome::kDone:
+      break;
   }
+  Finish(slot, operation, completion);
+  return true;
+}
+
+void QueuePair::Answered(const fabric::Completion& completion) {
+  if (sent_ == 0) return;
+  --sent_;
+  uint8_t* slot = send.Slot(send.Consumer());
+  Finish(slot, FindOperation(rxe.layout, Load<uint32_t>(slot, rxe.layout.opcode), rxe.user_numbers),
+         completion);
+}
+
+void QueuePair::Finish(uint8_t* slot, const Operation* operation,
+                       const fabric::Completion& completion) {
   StopWaiting();
   if (draining_) WaitInLine();
   if (completion.status == Status::kLocalQpOperation ||
@@ -291,7 +325,6 @@ bool QueuePair::Carry(uint8_t* slot) {
     Complete(slot, operation, completion.status, service == Service::kRc ? kPending : kDone);
     if (error) EnterError();
   }
-  return true;
 }
 
 // rxe_req.c: rxe_do_local_ops

@@ -27,6 +27,8 @@ class QueuePair : public DriverState, public fabric::Endpoint {
                        const fabric::Completion& completion) override;
   void EnterError() override;
   void Report(fabric::Event event) override;
+  void Answered(const fabric::Completion& completion) override;
+  void Resume() override { Drive(); }
 
   // Carries out what is posted, until the queue is empty or its head has to wait (rxe_sender).
   void Drive();
@@ -55,6 +57,8 @@ class QueuePair : public DriverState, public fabric::Endpoint {
   void StopWaiting();
   // One request: false when it has to wait.
   bool Carry(uint8_t* slot);
+  void Finish(uint8_t* slot, const Operation* operation, const fabric::Completion& completion);
+  void DropSent();
   fabric::Status LocalOperation(const Operation& operation, const uint8_t* slot);
   fabric::Status Address(const uint8_t* slot, fabric::SendRequest* request) const;
   void Complete(uint8_t* slot, const Operation* operation, fabric::Status status, uint32_t state);
@@ -69,6 +73,8 @@ class QueuePair : public DriverState, public fabric::Endpoint {
   bool waits_ = false;     // the head of the send queue was started, and waits
   bool draining_ = false;  // SQD was asked for
   uint32_t attempt_ = 0;
+  // The first so many slots are with the fabric, which answers later.
+  uint32_t sent_ = 0;
 };
 
 }  // namespace vabi::rxe

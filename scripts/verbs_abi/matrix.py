@@ -23,6 +23,7 @@ AXES = {
     "providers": "provider",
     "overlays": "overlay",
     "plans": "plan",
+    "scenarios": "scenario",
     "expectations": "expectation",
 }
 

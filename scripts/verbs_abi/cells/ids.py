@@ -6,6 +6,7 @@ devices with names of their own ("mlx5_0=mlx5+rxe0=rxe"). An overlay may hold an
 a scenario is what stands behind the last @ when it is the name of one.
 """
 
+import collections.abc
 import dataclasses
 import hashlib
 import re
@@ -14,7 +15,7 @@ from verbs_abi import matrix, userlands
 from verbs_abi.errors import UserError, unknown
 
 # Scenario, what is run. The usual one is not written in a cell's name.
-SCENARIOS = {
+_BUILT_IN = {
     "journey": "what every application does: open, make objects, move data with every byte checked",
     "control": "the control path without data: open, make each kind of object, all states of a queue pair",
     "devinfo": "ibv_devinfo -v, as shipped",
@@ -31,6 +32,27 @@ SCENARIOS = {
     "compat-1_0-query-qp": "the same: the attributes of a queue pair without a shared receive queue",
 }
 USUAL = "journey"
+
+
+class _Scenarios(collections.abc.Mapping):
+    """All scenarios and what they are: those above, and one for each file of matrix/scenarios."""
+
+    def __getitem__(self, name):
+        if name in _BUILT_IN:
+            return _BUILT_IN[name]
+        if name in matrix.names("scenarios"):
+            return matrix.get("scenarios", name).data["about"]
+        raise KeyError(name)
+
+    def __iter__(self):
+        yield from _BUILT_IN
+        yield from matrix.names("scenarios")
+
+    def __len__(self):
+        return len(_BUILT_IN) + len(matrix.names("scenarios"))
+
+
+SCENARIOS = _Scenarios()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,7 +8,7 @@ import shlex
 import threading
 
 from verbs_abi import userlands
-from verbs_abi.cells import (applications, conformance, expect, ids, known, negotiation, outcome, plugins, programs, runner, steps, trace,
+from verbs_abi.cells import (applications, clients, conformance, expect, ids, known, negotiation, outcome, plugins, programs, runner, steps, trace,
                              worlds)
 from verbs_abi.errors import UserError
 from verbs_abi.userlands import mapped
@@ -41,6 +41,8 @@ def program_of(scenario):
         return negotiation.PROGRAM
     if scenario in applications.APPLICATIONS:
         return applications.APPLICATIONS[scenario].program
+    if clients.is_client(scenario):
+        return None
     return None if scenario in SHIPPED else scenario
 
 
@@ -71,6 +73,8 @@ def exec_line(cell):
     application = applications.APPLICATIONS.get(cell.scenario)
     own = ["@" + (cell.scenario if application else program_of(cell.scenario) or "")]
     program = " ".join(SHIPPED.get(cell.scenario) or own)
+    if clients.is_client(cell.scenario):
+        program = "sh -c " + shlex.quote(clients.exec_words(cell.scenario, cell))
     return (f"./verbs-abi exec --userland {cell.userland} --kernel {cell.kernel} {devices}{overlays} -- {program}")
 
 
@@ -84,11 +88,16 @@ def run_raw(setup, cell, relax=()):
         trace_path = folder / "trace.jsonl"
         told = setup.compiler.tell(negotiation.widened(cell), folder, trace_path, relax, model=suites(cell))
         seen = plugins.altered(userland, cell, folder)
-        argv, env = seen.command(argv_of(setup, cell), worlds.shim(setup.build))
-        if "model" in told:
-            env |= conformance.write_facts(folder, cell, userland, told, trace_path)
-        env["VERBS_ABI_MAPPED"] = str(folder / "mapped")
-        ended = runner.run(argv, worlds.environment(told["world"], env), cwd=folder)
+        kept = {"VERBS_ABI_MAPPED": str(folder / "mapped")}
+        if clients.is_client(cell.scenario):
+            told["tests"], ended = clients.run(
+                cell.scenario, cell, seen, worlds.shim(setup.build),
+                lambda env: worlds.environment(told["world"], env | kept), folder)
+        else:
+            argv, env = seen.command(argv_of(setup, cell), worlds.shim(setup.build))
+            if "model" in told:
+                env |= conformance.write_facts(folder, cell, userland, told, trace_path)
+            ended = runner.run(argv, worlds.environment(told["world"], env | kept), cwd=folder)
         told["mapped"] = mapped.told(folder / "mapped")
         records = trace.read(trace_path)
         if setup.keep_traces and trace_path.exists():
@@ -140,6 +149,8 @@ def run_cell(setup, cell):
         return {**row, "outcome": None, "verdict": "not_run", "message": str(error)}
     if cell.scenario in applications.APPLICATIONS:
         result = _judge_application(setup, cell, ended, records)
+    elif clients.is_client(cell.scenario):
+        result = clients.outcome_of(told_world["tests"], records)
     elif suites(cell):
         result = conformance.judge(ended, records)
     elif cell.scenario in negotiation.SCENARIOS:
@@ -156,6 +167,7 @@ def run_cell(setup, cell):
             "exit_status": ended.status, "duration_ms": round(ended.seconds * 1000, 1),
             "steps": conformance.tell(result) if suites(cell)
             else negotiation.tell(result) if cell.scenario in negotiation.SCENARIOS
+            else clients.tell(result.tests) if clients.is_client(cell.scenario)
             else steps.tell(records, result, ended, outcome.steps_of(ended.stdout)[0])}
     if result.outcome == "unmodelled":
         row["unmodelled"] = sorted(set(filter(None, map(trace.unmodelled, records))))

@@ -67,8 +67,8 @@ int Poll(int fd, short events, int timeout_ms) {
 
 int FutexWait(const uint32_t* word, uint32_t expected, int64_t timeout_ns, bool shared) {
   timespec timeout = {timeout_ns / 1000000000, timeout_ns % 1000000000};
-  return static_cast<int>(Syscall(SYS_futex, Arg(word), shared ? FUTEX_WAIT : FUTEX_WAIT_PRIVATE, expected,
-                                  timeout_ns < 0 ? 0 : Arg(&timeout)));
+  return static_cast<int>(Syscall(SYS_futex, Arg(word), shared ? FUTEX_WAIT : FUTEX_WAIT_PRIVATE,
+                                  expected, timeout_ns < 0 ? 0 : Arg(&timeout)));
 }
 int FutexWake(const uint32_t* word, int count, bool shared) {
   return static_cast<int>(

@@ -141,6 +141,9 @@ TEST_F(DescribeSysfsTest, APciDeviceStandsBelowItsFunction) {
   EXPECT_EQ(Read("/sys/bus/pci/devices/0000:a1:00.0/infiniband/mlx5_0/board_id"),
             "MT_0000000224\n");
   EXPECT_EQ(Read("/sys/class/infiniband/mlx5_0/hca_type"), "MT4123\n");
+  // libpci wants it; a line is three numbers (pci-sysfs.c:resource_show).
+  EXPECT_EQ(Read(pci + "/resource").size(), 13u * 57);
+  EXPECT_EQ(Read(pci + "/resource").substr(0, 18), "0x0000380142000000");
   // MODALIAS as drivers/pci/pci-sysfs.c:modalias_show prints it.
   EXPECT_EQ(Read(pci + "/modalias"), "pci:v000015B3d0000101Bsv000015B3sd00000000bc02sc07i00\n");
 }

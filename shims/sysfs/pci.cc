@@ -82,6 +82,18 @@ void DescribeNetdev(const DeviceImage& device, const PortImage& port, Tree* tree
   tree->AddLink(std::string("/sys/class/net/") + port.ndev, at);
 }
 
+// drivers/pci/pci-sysfs.c:resource_show: first and last address and flags of six BARs, the ROM and,
+// with CONFIG_PCI_IOV, six BARs of the virtual functions. One BAR, 64 bits wide and prefetchable.
+std::string Resources(const PciPlace& place) {
+  constexpr int kLines = 13;
+  constexpr unsigned long long kBarSize = 32ULL << 20, kFlags = 0x14220c;
+  const unsigned long long start = 0x380000000000ULL + place.bus * kBarSize;
+  std::string text = Format("0x%016llx 0x%016llx 0x%016llx\n", start, start + kBarSize - 1, kFlags);
+  for (int i = 1; i < kLines; ++i)
+    text += Format("0x%016llx 0x%016llx 0x%016llx\n", 0ULL, 0ULL, 0ULL);
+  return text;
+}
+
 }  // namespace
 
 std::string PciRoot(const DeviceImage& device) {
@@ -119,6 +131,7 @@ void DescribePci(const DeviceImage& device, Tree* tree) {
   tree->Add(at + "/local_cpus", Format("%x\n", 1U));
   tree->Add(at + "/local_cpulist", "0\n");
   tree->Add(at + "/irq", "0\n");
+  tree->Add(at + "/resource", Resources(Parse(device.pci_address)));
   tree->Add(at + "/enable", "1\n", 0644);
   tree->Add(at + "/max_link_speed", "16.0 GT/s PCIe\n");
   tree->Add(at + "/max_link_width", "16\n");

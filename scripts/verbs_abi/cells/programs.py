@@ -51,6 +51,7 @@ PROGRAMS = {
                         "harness/cells/journey/step.cc"), ("-fno-exceptions", "-fno-rtti")),
     "bench": Program(("bench/verbs", "harness/cells/journey/queue_pair.cc", "harness/cells/journey/step.cc"),
                      ("-O2", "-fno-exceptions", "-fno-rtti")),
+    "processes": Program(("bench/processes",), ("-O2", "-fno-exceptions", "-fno-rtti")),
     # GoogleTest of the machine that builds, linked in. Not optimised: half of the time to build, none to run.
     "conformance": Program(
         ("harness/conformance", "harness/conformance/framework/abi_test.cc", "harness/conformance/framework/cell.cc",

@@ -230,4 +230,4 @@ def test_the_projects_own_list_is_well_formed():
             groups.add(group)
             assert re.fullmatch(r"[a-z0-9.+-]+(\|[a-z0-9.+-]+)*", names), line
             assert why
-    assert groups == {"base", "build", "test", "bench", "oracle", "source"}
+    assert groups == {"base", "build", "test", "bench", "client", "oracle", "source"}

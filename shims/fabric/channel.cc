@@ -29,8 +29,16 @@ FrameHead* Far::Begin(OutChannel& channel, uint32_t size, bool may_queue) {
 
 void Far::End(OutChannel& channel, int peer, FrameHead* frame) {
   if (channel.backlog.empty()) channel.writer.Commit(frame);
+  Notify(peer);
+}
+
+// The reader clears its mark before it looks at the ring: where the mark is seen here, behind the
+// barrier, the frame is seen there.
+void Far::Notify(int peer) {
   Peer& to = world.peer(peer);
   const uint32_t me = 1u << world.self();
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if ((to.inbox.load(std::memory_order_seq_cst) & me) != 0) return;
   if ((to.inbox.fetch_or(me) & me) == 0) Kick(to.wake, true);
 }
 
@@ -51,11 +59,7 @@ bool Far::Flush(int peer) {
     channel.writer.Commit(place);
     worked = true;
   }
-  if (worked) {
-    Peer& to = world.peer(peer);
-    to.inbox.fetch_or(1u << world.self());
-    Kick(to.wake, true);
-  }
+  if (worked) Notify(peer);
   return worked;
 }
 

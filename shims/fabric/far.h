@@ -58,12 +58,14 @@ class Far final : public Pollable {
   FrameHead* Begin(OutChannel& channel, uint32_t size, bool may_queue);
   void End(OutChannel& channel, int peer, FrameHead* frame);
   bool Flush(int peer);
+  void Notify(int peer);
   // Puts the payload of a frame that does not carry it in front of it.
   void SendParts(OutChannel& channel, int peer, const Spans& payload, uint64_t length);
 
   bool Push(Flow& flow, Requester& requester, Pending& pending);
   bool SendMessage(OutChannel& channel, const FarPlace& place, const Endpoint& sender,
-                   const Message& message, RequestFrame shape, Pending* pending);
+                   const Message& message, RequestFrame shape, Pending* pending,
+                   const uint8_t* group = nullptr);
   void Enlist(Flow& flow);
   void Delist(Flow& flow);
   void Starve(Endpoint& endpoint);

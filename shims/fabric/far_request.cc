@@ -13,7 +13,7 @@
 namespace vabi::fabric {
 namespace {
 
-constexpr size_t kWindow = 128;          // requests of one queue pair that may be on their way
+constexpr size_t kWindow = 256;          // requests of one queue pair that may be on their way
 constexpr uint64_t kLookNs = 5000000;    // so often it is asked whether peers still live
 constexpr uint64_t kDropNs = 100000000;  // longest wait for a peer that reads our memory
 constexpr uint32_t kPsnMask = 0xffffff;
@@ -31,7 +31,8 @@ void SetStallLimit(uint64_t ns) { stall_ns = ns; }
 
 // False: no room. `pending`: what has to be answered; null: a datagram.
 bool Far::SendMessage(OutChannel& channel, const FarPlace& place, const Endpoint& sender,
-                      const Message& message, RequestFrame shape, Pending* pending) {
+                      const Message& message, RequestFrame shape, Pending* pending,
+                      const uint8_t* group) {
   const bool carries = message.opcode != Opcode::kRead && message.opcode != Opcode::kFlush &&
                        !IsAtomic(message.opcode);
   const uint64_t carried = carries ? message.length : 0;
@@ -46,6 +47,9 @@ bool Far::SendMessage(OutChannel& channel, const FarPlace& place, const Endpoint
     behind = pulls ? sizeof(Span) * message.payload->count : 0;
   }
   if (message.has_grh) behind += kGrhBytes;
+  shape.has_more = IsAtomic(message.opcode) || message.opcode == Opcode::kFlush ||
+                   message.service == Service::kXrcInitiator || group != nullptr;
+  if (shape.has_more) behind += sizeof(RequestMore);
   if (shape.payload == Payload::kAssembled) {
     if (!channel.backlog.empty()) return false;
     SendParts(channel, place.peer, *message.payload, carried);
@@ -58,7 +62,6 @@ bool Far::SendMessage(OutChannel& channel, const FarPlace& place, const Endpoint
   shape.service = message.service;
   shape.solicited = message.solicited;
   shape.has_grh = message.has_grh;
-  shape.flush_region = message.flush_region;
   shape.on_demand = carries && message.payload->on_demand;
   shape.any_psn = !sender.checks_psn;
   shape.sl = message.sl;
@@ -69,23 +72,30 @@ bool Far::SendMessage(OutChannel& channel, const FarPlace& place, const Endpoint
   shape.source_qpn = message.source_qpn;
   shape.length = message.length;
   shape.remote_address = message.remote_address;
-  shape.compare_add = message.compare_add;
-  shape.swap = message.swap;
-  shape.compare_mask = message.compare_mask;
-  shape.swap_mask = message.swap_mask;
   shape.rkey = message.rkey;
   shape.immediate = message.immediate;
-  shape.flush_access = message.flush_access;
   shape.psn = message.psn;
   shape.packets = message.packets;
   shape.mtu = message.mtu;
   shape.qkey = message.qkey;
-  shape.xrc_srq = message.xrc_srq;
   shape.source_lid = message.source_lid;
   std::memcpy(reinterpret_cast<uint8_t*>(frame) + sizeof(FrameHead),
               reinterpret_cast<const uint8_t*>(&shape) + sizeof(FrameHead),
               sizeof(shape) - sizeof(FrameHead));
   uint8_t* at = reinterpret_cast<uint8_t*>(frame + 1);
+  if (shape.has_more) {
+    RequestMore more = {};
+    more.compare_add = message.compare_add;
+    more.swap = message.swap;
+    more.compare_mask = message.compare_mask;
+    more.swap_mask = message.swap_mask;
+    more.flush_access = message.flush_access;
+    more.flush_region = message.flush_region;
+    more.xrc_srq = message.xrc_srq;
+    if (group != nullptr) std::memcpy(more.group, group, sizeof(more.group));
+    std::memcpy(at, &more, sizeof(more));
+    at += sizeof(more);
+  }
   if (message.has_grh) {
     std::memcpy(at, message.grh, kGrhBytes);
     at += kGrhBytes;
@@ -398,8 +408,7 @@ void MulticastFar(const Endpoint& sender, const Message& message, const uint8_t 
     if (channel == nullptr) continue;
     RequestFrame shape = {};
     shape.multicast = true;
-    std::memcpy(shape.group, gid, sizeof(shape.group));
-    far.SendMessage(*channel, place, sender, message, shape, nullptr);
+    far.SendMessage(*channel, place, sender, message, shape, nullptr, gid);
   }
 }
 

@@ -65,6 +65,13 @@ void Far::Serve(int peer, InChannel& channel, const RequestFrame& frame, uint32_
   const auto* at = reinterpret_cast<const uint8_t*>(&frame + 1);
   uint64_t rest = size - sizeof(RequestFrame);
   Message message = {};
+  RequestMore more = {};
+  if (frame.has_more) {
+    if (rest < sizeof(more)) return;
+    std::memcpy(&more, at, sizeof(more));
+    at += sizeof(more);
+    rest -= sizeof(more);
+  }
   if (frame.has_grh) {
     if (rest < kGrhBytes) return;
     std::memcpy(message.grh, at, kGrhBytes);
@@ -96,13 +103,13 @@ void Far::Serve(int peer, InChannel& channel, const RequestFrame& frame, uint32_
   message.remote_address = frame.remote_address;
   message.rkey = frame.rkey;
   message.immediate = frame.immediate;
-  message.compare_add = frame.compare_add;
-  message.swap = frame.swap;
-  message.compare_mask = frame.compare_mask;
-  message.swap_mask = frame.swap_mask;
-  message.flush_access = frame.flush_access;
-  message.flush_region = frame.flush_region;
-  message.xrc_srq = frame.xrc_srq;
+  message.compare_add = more.compare_add;
+  message.swap = more.swap;
+  message.compare_mask = more.compare_mask;
+  message.swap_mask = more.swap_mask;
+  message.flush_access = more.flush_access;
+  message.flush_region = more.flush_region;
+  message.xrc_srq = more.xrc_srq;
   message.psn = frame.psn;
   message.packets = frame.packets;
   message.mtu = std::max(frame.mtu, 1u);
@@ -116,7 +123,7 @@ void Far::Serve(int peer, InChannel& channel, const RequestFrame& frame, uint32_
   if (payload.lost) return;
   if (frame.multicast) {
     VisitGroup(
-        frame.group,
+        more.group,
         [](Endpoint* member, void* argument) {
           Reply ignored;
           Deliver(*member, *static_cast<const Message*>(argument), &ignored);

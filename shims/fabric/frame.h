@@ -40,23 +40,32 @@ struct RequestFrame {
   Payload payload;
   Opcode opcode;
   Service service;
-  bool solicited, has_grh, flush_region, on_demand;
+  bool solicited, has_grh, on_demand;
   bool any_psn;    // the requester keeps no numbers
   bool first;      // nothing that was sent before it waits for its answer
   bool answered;   // the requester waits for a reply
-  bool multicast;  // to the members of `group`
+  bool multicast;  // to the members of a group (RequestMore)
   bool may_read;   // the requester can read the responder's memory
+  bool has_more;
   uint8_t sl, path_bits, port;
   uint32_t tag;          // comes back in the reply
   uint32_t device, qpn;  // whom it is for
   uint32_t source_device, source_qpn;
   uint32_t spans;  // kSpans
-  uint64_t length, remote_address, compare_add, swap, compare_mask, swap_mask;
-  uint32_t rkey, immediate, flush_access, psn, packets, mtu, qkey, xrc_srq;
-  uint8_t group[16];
+  uint64_t length, remote_address;
+  uint32_t rkey, immediate, psn, packets, mtu, qkey;
   uint16_t source_lid;
   uint8_t reserved[6];
-  // Behind it: 40 bytes of GRH if has_grh, then the payload.
+  // Behind it: a RequestMore if has_more, 40 bytes of GRH if has_grh, then the payload.
+};
+
+// What most requests do not have.
+struct RequestMore {
+  uint64_t compare_add, swap, compare_mask, swap_mask;
+  uint32_t flush_access, xrc_srq;
+  uint8_t group[16];
+  bool flush_region;
+  uint8_t reserved[7];
 };
 
 struct ReplyFrame {
@@ -75,8 +84,8 @@ struct ReplyFrame {
   uint64_t original, length;
 };
 
-static_assert(sizeof(RequestFrame) % 8 == 0 && sizeof(ReplyFrame) % 8 == 0 &&
-              sizeof(PartFrame) % 8 == 0);
+static_assert(sizeof(RequestFrame) % 8 == 0 && sizeof(RequestMore) % 8 == 0 &&
+              sizeof(ReplyFrame) % 8 == 0 && sizeof(PartFrame) % 8 == 0);
 
 }  // namespace vabi::fabric
 

@@ -11,7 +11,7 @@
 
 namespace vabi::fabric {
 
-inline constexpr uint32_t kRingBytes = 32768;
+inline constexpr uint32_t kRingBytes = 65536;
 
 // In front of every frame.
 struct FrameHead {

@@ -15,7 +15,7 @@
 
 namespace vabi::fabric {
 
-inline constexpr int kMaxPeers = 32;
+inline constexpr int kMaxPeers = 24;
 inline constexpr int kMaxSharedGroups = 64;
 // Queue pair numbers are handed out to processes in blocks, so that the number tells the process.
 // Each device has numbers of its own: a mix-up shows. 0 and 1 are QP0 and QP1; a kernel's first one

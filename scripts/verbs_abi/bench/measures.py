@@ -6,13 +6,14 @@ import ctypes.util
 import json
 import os
 import pathlib
+import re
 import select
 import signal
 import subprocess
 import time
 
 from verbs_abi import userlands
-from verbs_abi.cells import ids, programs, worlds
+from verbs_abi.cells import clients, ids, programs, runner, worlds
 from verbs_abi.errors import UserError
 
 KERNEL = "debian-6.1.192"
@@ -144,6 +145,57 @@ def verbs(bench):
                   f">= {goal}/s", best["send64_per_s"] >= goal)
 
 
+def two_processes(bench):
+    """64-byte RC SENDs from one process to another, beside messages of a Unix socket."""
+    program = str(programs.build("processes", bench.userland))
+    argv, env = bench.userland.command([program, "send64", "300000"], bench.shim)
+    best = {"send64_per_s": 0, "socket64_per_s": 0}
+    for _ in range(3):
+        with bench.world("mlx5") as world:
+            done = subprocess.run(argv, env=worlds.environment(world, env), text=True, capture_output=True, check=False,
+                                  timeout=300)
+        if done.returncode:
+            raise UserError(f"processes send64: exit {done.returncode}", details=done.stderr.splitlines()[-5:])
+        found = _last_object(done.stdout)
+        best = {name: max(value, found[name]) for name, value in best.items()}
+    value = best["send64_per_s"]
+    yield row("fabric.two_processes.send64", value, "1/s", best["socket64_per_s"], ">= 200000/s", value >= 200_000)
+
+
+def _copy_rate():
+    """GB/s of copies of 64 KiB from one buffer to another, the best of some rounds: what memory gives."""
+    size, times = 65536, 2000
+    source, target = bytearray(os.urandom(size)), bytearray(size)
+    best = 0
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        for _ in range(times):
+            target[:] = source
+        best = max(best, size * times / (time.perf_counter() - start) / 1e9)
+    return best
+
+
+def write_bandwidth(bench):
+    """perftest's ib_write_bw with 64 KiB between two processes, beside plain copies of that size."""
+    best = 0
+    for _ in range(3):
+        port = clients.free_port()
+        words = ["ib_write_bw", "-F", "-s", "65536", "-n", "20000", "-p", str(port)]
+
+        def start(argv, seconds, port=port):
+            return runner.run(argv, worlds.environment(world, env), seconds=seconds)
+
+        with bench.world("mlx5") as world:
+            argv, env = bench.userland.command(words, bench.shim)
+            played = clients.play({"server": argv, "client": [*argv, "127.0.0.1"]}, start, port, LIMIT)
+        text = played.ended["client"].stdout if "client" in played.ended else ""
+        found = re.search(r"(?m)^ *65536 +20000 +[0-9.]+ +([0-9.]+)", text)
+        if found is None:
+            raise UserError("ib_write_bw did not end well", details=text.splitlines()[-5:], hint=played.problem)
+        best = max(best, float(found[1]) * 1048576 / 1e9)  # it tells MiB/s
+    yield row("perftest.ib_write_bw.64k", best, "GB/s", _copy_rate(), ">= 2 GB/s", best >= 2)
+
+
 def world_load(bench):
     """What a process pays for its world and a fake kernel that is ready: with shim and world, less with the shim alone."""
     program = str(bench.build / "bench/vabi-bench-load")
@@ -221,5 +273,6 @@ def facts_build(bench):
     return measures.build(bench, row)
 
 
-MEASURES = {"interpose": interpose, "cell.devinfo": devinfo, "verbs": verbs, "world.load": world_load,
+MEASURES = {"interpose": interpose, "cell.devinfo": devinfo, "verbs": verbs, "fabric.two_processes.send64": two_processes,
+            "perftest.ib_write_bw.64k": write_bandwidth, "world.load": world_load,
             "plan.quick": quick_plan, "facts": facts, "facts.build": facts_build}

@@ -389,7 +389,16 @@ class Requester {
     Post();
     ibv_wc completions[16];
     const int got = side_->Poll(completions, 16);
-    for (int i = 0; i < got; ++i) Took();
+    for (int i = 0; i < got; ++i) {
+      if (completions[i].wr_id != kProbe) Took();
+    }
+    if (got != 0 || posted_ != finished_) {
+      idle_since_ = 0;
+    } else if (idle_since_ == 0) {
+      idle_since_ = Seconds();
+    } else if (Seconds() - idle_since_ > 1) {
+      Probe();
+    }
   }
   // Completions come in order.
   void Took() {
@@ -414,6 +423,21 @@ class Requester {
   }
 
  private:
+  static constexpr uint64_t kProbe = ~0ULL;
+
+  // Nothing is on its way, and the other side does not go on: is it still there?
+  void Probe() {
+    ibv_send_wr wr = {};
+    ibv_send_wr* bad = nullptr;
+    wr.wr_id = kProbe;
+    wr.opcode = IBV_WR_RDMA_WRITE;
+    wr.send_flags = IBV_SEND_SIGNALED;
+    wr.wr.rdma.remote_addr = peer_.slots;
+    wr.wr.rdma.rkey = peer_.rkey;
+    if (const int error = ibv_post_send(side_->qp, &wr, &bad)) Die("ibv_post_send", error);
+    idle_since_ = Seconds();
+  }
+
   void One(uint64_t i) {
     const Operation operation(i);
     uint8_t* slot = side_->Slot(i);
@@ -462,6 +486,7 @@ class Requester {
   Shared* shared_;
   uint64_t operations_, posted_ = 0, finished_ = 0;
   uint64_t added_ = 0, swapped_ = 0, last_swap_ = 0;
+  double idle_since_ = 0;
 };
 
 int MixedHere(uint64_t operations, Shared* shared) {

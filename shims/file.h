@@ -17,16 +17,22 @@ class File {
  public:
   virtual ~File() = default;
 
-  // The real descriptor behind this file description (an eventfd or a memfd): poll, epoll, fcntl,
-  // dup and a raw mmap of it work natively. Owned by the process' descriptor table, not by this
-  // object.
+  // The real descriptor behind this file description (a timerfd, a memfd): poll, epoll, fcntl and
+  // dup work natively on it. Owned by the process' descriptor table, not by this object; -1 once
+  // the last one was closed.
   int backing_fd() const { return backing_fd_; }
-  void set_backing_fd(int fd) { backing_fd_ = fd; }
+  virtual void set_backing_fd(int fd) { backing_fd_ = fd; }
 
-  // `nonblock` is the descriptor's O_NONBLOCK at this moment. A blocking read waits with poll on
-  // the backing descriptor, and holds no lock meanwhile.
+  // `nonblock` is the descriptor's O_NONBLOCK at this moment. A blocking read holds no lock while
+  // it waits.
   virtual ssize_t Read(void* user, size_t size, bool nonblock);
   virtual ssize_t Write(const void* user, size_t size);
+  // What read and write refuse before they look at anything else (fs/read_write.c: FMODE_READ,
+  // FMODE_CAN_READ and their like): 0, or -errno.
+  virtual int CheckRead() const { return 0; }
+  virtual int CheckWrite() const { return 0; }
+  // Opened with O_PATH: it can be stat'ed, and opened through /proc/self/fd.
+  virtual bool PathOnly() const { return false; }
   virtual long Ioctl(unsigned long request, void* argument);
   // A real address, or -errno.
   virtual long Mmap(void* address, size_t length, int protection, int flags, int64_t offset);
@@ -38,7 +44,8 @@ class File {
   virtual bool ReadOnly() const { return false; }
   // Of a read-only file: what poll says of it. `readable`: what the backing descriptor says.
   virtual short PollAs(bool readable) const;
-  // The last descriptor of this description, in any process that shares it, was closed.
+  // The last descriptor of this description, in any process that shares it, was closed, and the
+  // last call on it has ended (fs/file_table.c:fput).
   virtual void Release() {}
   // Sockets only (RDMA netlink).
   virtual ssize_t Send(const void* user, size_t size);
@@ -70,9 +77,10 @@ struct FakeKernel {
 struct FdTable {
   // Makes `fd` (a real descriptor, already open) stand for `file`.
   static void Install(int fd, std::shared_ptr<File> file);
-  // The file that `fd` stands for, or null: an ordinary descriptor.
+  // The file that `fd` stands for, or null: an ordinary descriptor. Whoever holds the answer is a
+  // call on the file: it must not be kept beyond that.
   static std::shared_ptr<File> Get(int fd);
-  // Forgets `fd`; calls Release when it was the last one of the description.
+  // Forgets `fd`; Release follows when it was the last one of the description.
   static void Remove(int fd);
   // Bumped by every successful set*id call: write() compares credentials by identity.
   static uint64_t CredentialGeneration();

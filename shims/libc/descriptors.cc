@@ -7,6 +7,7 @@
 #include <mutex>
 #include <type_traits>
 
+#include "shims/libc/paths.h"
 #include "shims/sys/sys.h"
 
 // glibc's pthread_atfork lives in a part of libc that is linked into each object; this is what it
@@ -17,11 +18,24 @@ extern "C" void* __dso_handle;
 namespace vabi::libc {
 namespace {
 
+// What keeps a file open (struct file's count): its descriptors, and the calls on it that have not
+// ended. A child that inherited the description has a copy of the fake kernel's state: what it
+// closes last is only its copy, and must not be announced to the peers of the parent's.
+struct Hold {
+  Hold(std::shared_ptr<File> held, int process) : file(std::move(held)), owner(process) {}
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+  ~Hold() {
+    if (owner == sys::GetPid()) file->Release();
+  }
+  const std::shared_ptr<File> file;
+  const int owner;  // the process that opened it
+};
+
 // One open file description, shared by the descriptors that dup made.
 struct Description {
-  std::shared_ptr<File> file;
+  std::shared_ptr<Hold> hold;
   int descriptors;
-  int owner;  // the process that opened it
 };
 
 constexpr int kChunk = 256;
@@ -46,29 +60,30 @@ Description** SlotOf(Table& table, int fd) {
   return &chunk[fd % kChunk];
 }
 
-// With the mutex held. The description when `fd` was its last descriptor.
+// With the mutex held. The description when `fd` was its last descriptor: to be destroyed without
+// the mutex.
 std::unique_ptr<Description> TakeOut(Table& table, int fd) {
   Description** slot = SlotOf(table, fd);
   Description* description = *slot;
   *slot = nullptr;
   SetBits(fd, 0);
   if (description == nullptr) return nullptr;
-  if (--description->descriptors == 0) return std::unique_ptr<Description>(description);
-  if (description->file->backing_fd() == fd) {
+  File& file = *description->hold->file;
+  // Of a file that this process inherited, another thread may have held the lock at the fork.
+  const bool owned = description->hold->owner == sys::GetPid();
+  if (--description->descriptors == 0) {
+    if (owned) file.set_backing_fd(-1);
+    return std::unique_ptr<Description>(description);
+  }
+  if (owned && file.backing_fd() == fd) {
     for (int other = 0; other < table.end; ++other) {
       if ((BitsOf(other) & kFake) && *SlotOf(table, other) == description) {
-        description->file->set_backing_fd(other);
+        file.set_backing_fd(other);
         break;
       }
     }
   }
   return nullptr;
-}
-
-// A child that inherited the description has a copy of the fake kernel's state: what it closes last
-// is only its copy, and must not be announced to the peers of the parent's.
-void ReleaseIfOwned(std::unique_ptr<Description> last) {
-  if (last != nullptr && last->owner == sys::GetPid()) last->file->Release();
 }
 
 // The process whose memory this is. A child of vfork has the memory of its parent and descriptors
@@ -94,6 +109,8 @@ void SetUpDescriptors() {
   g_process = sys::GetPid();
   __register_atfork(BeforeFork, AfterForkInParent, AfterForkInChild, &__dso_handle);
 }
+
+bool InOwnMemory() { return !InOthersMemory(); }
 
 void Duplicated(int from, int to) {
   if (from == to || InOthersMemory()) return;
@@ -149,7 +166,7 @@ void NoteUse(int fd) {
     const std::lock_guard<std::mutex> lock(table.mutex);
     if (!(BitsOf(fd) & kFake)) return;
     const Description* description = *SlotOf(table, fd);
-    if (description == nullptr || description->owner == g_process) return;
+    if (description == nullptr || description->hold->owner == g_process) return;
     g_inherited.store(false, std::memory_order_relaxed);
   }
   TraceEvent("unmodelled",
@@ -173,6 +190,7 @@ using libc::kFake;
 
 void FdTable::Install(int fd, std::shared_ptr<File> file) {
   libc::SetUpDescriptors();
+  libc::NoteFakeDescriptor();
   if (fd < 0 || fd >= libc::kMaxFds) return;
   file->set_backing_fd(fd);
   libc::Table& table = libc::TheTable();
@@ -182,11 +200,11 @@ void FdTable::Install(int fd, std::shared_ptr<File> file) {
     // Something closed the old descriptor behind our back.
     stale = libc::TakeOut(table, fd);
     const uint8_t bits = file->ReadOnly() ? kFake | libc::kReadOnly : kFake;
-    *libc::SlotOf(table, fd) = new libc::Description{std::move(file), 1, sys::GetPid()};
+    *libc::SlotOf(table, fd) =
+        new libc::Description{std::make_shared<libc::Hold>(std::move(file), sys::GetPid()), 1};
     if (fd >= table.end) table.end = fd + 1;
     libc::SetBits(fd, bits);
   }
-  libc::ReleaseIfOwned(std::move(stale));
 }
 
 std::shared_ptr<File> FdTable::Get(int fd) {
@@ -194,7 +212,8 @@ std::shared_ptr<File> FdTable::Get(int fd) {
   libc::Table& table = libc::TheTable();
   const std::lock_guard<std::mutex> lock(table.mutex);
   libc::Description* description = *libc::SlotOf(table, fd);
-  return description == nullptr ? nullptr : description->file;
+  if (description == nullptr) return nullptr;
+  return {description->hold, description->hold->file.get()};
 }
 
 void FdTable::Remove(int fd) {
@@ -205,7 +224,6 @@ void FdTable::Remove(int fd) {
     const std::lock_guard<std::mutex> lock(table.mutex);
     last = libc::TakeOut(table, fd);
   }
-  libc::ReleaseIfOwned(std::move(last));
 }
 
 uint64_t FdTable::CredentialGeneration() {

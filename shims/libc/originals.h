@@ -14,6 +14,7 @@
 #include <sys/statvfs.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <time.h>
 
 #include <cstdint>
 #include <cstdio>

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "shims/libc/descriptors.h"
 #include "shims/sys/sys.h"
 
 namespace vabi::libc {
@@ -208,6 +209,21 @@ const NodeView* FindNode(const char* seen, bool follow) {
   return nullptr;
 }
 
+// The path of the world that a descriptor was opened by, when `path` is its link in /proc: opening
+// such a link opens the file anew. What has no path (sockets, events) the machine refuses as the
+// kernel does.
+bool DescriptorPath(const char* path, char* out) {
+  const int fd = DescriptorLink(path);
+  if (fd < 0 || (BitsOf(fd) & (kFake | kSysfs)) == 0) return false;
+  const std::shared_ptr<File> file = FdTable::Get(fd);
+  if (file != nullptr && file->Name()[0] == '/') {
+    std::strcpy(out, file->Name());
+    return true;
+  }
+  const size_t length = ReadFdLink(fd, out, kMaxPath);
+  return length != 0 && MapBack(out, length, out, kMaxPath);
+}
+
 int FindReadError(const char* seen) {
   if (g_image == nullptr) return 0;
   for (uint32_t i = 0; i < g_image->read_error_count; ++i) {
@@ -250,6 +266,8 @@ void Locate(int dirfd, const char* path, Located* out, bool follow) {
   out->sysfs = out->dev = out->near = false;
   out->read_error = 0;
   Builder seen{out->seen};
+  char alias[kMaxPath];
+  if (follow && DescriptorPath(path, alias)) path = alias;
   out->seen[0] = '\0';
   if (path[0] != '/') {
     seen.length = BaseFolder(dirfd, out->seen);
@@ -284,6 +302,51 @@ void Locate(int dirfd, const char* path, Located* out, bool follow) {
   }
   if (way.folder) std::strcat(out->real, "/");
   out->read_error = FindReadError(out->seen);
+}
+
+void NoteFakeDescriptor() { g_filter.second_char[static_cast<unsigned char>('p')] = true; }
+
+int DescriptorLink(const char* path) {
+  // Most paths that come here are none.
+  if (std::strncmp(path, "/proc/", 6) != 0 && std::strncmp(path, "/dev/fd/", 8) != 0) return -1;
+  int fd = -1, pid = 0, end = 0;
+  if (std::sscanf(path, "/proc/self/fd/%d%n", &fd, &end) == 1 && path[end] == '\0') return fd;
+  if (std::sscanf(path, "/proc/thread-self/fd/%d%n", &fd, &end) == 1 && path[end] == '\0') {
+    return fd;
+  }
+  if (std::sscanf(path, "/dev/fd/%d%n", &fd, &end) == 1 && path[end] == '\0') return fd;
+  if (std::sscanf(path, "/proc/%d/fd/%d%n", &pid, &fd, &end) == 2 && path[end] == '\0' &&
+      pid == sys::GetPid()) {
+    return fd;
+  }
+  return -1;
+}
+
+bool LeadsIntoWorld(int dirfd, const char* path, char* target) {
+  constexpr int kMostLinks = 40;  // include/linux/namei.h:MAXSYMLINKS
+  char link[kMaxPath];
+  const char* at = path;
+  for (int i = 0; i < kMostLinks; ++i) {
+    const long length =
+        sys::Syscall(SYS_readlinkat, dirfd, reinterpret_cast<long>(at),
+                     reinterpret_cast<long>(link), static_cast<long>(sizeof link - 1));
+    if (length <= 0) return false;
+    link[length] = '\0';
+    size_t folder = 0;  // a relative link starts at the folder that it stands in
+    if (link[0] != '/') {
+      const char* slash = std::strrchr(at, '/');
+      folder = slash == nullptr ? 0 : static_cast<size_t>(slash - at) + 1;
+    }
+    if (folder + static_cast<size_t>(length) >= kMaxPath) return false;
+    if (at != target) std::memcpy(target, at, folder);
+    std::memcpy(target + folder, link, static_cast<size_t>(length) + 1);
+    at = target;
+    if (!MayConcern(dirfd, target)) continue;
+    Located where;
+    Locate(dirfd, target, &where);
+    if (where.kind != Located::Kind::kNative) return true;
+  }
+  return false;
 }
 
 bool MapBack(const char* real, size_t length, char* seen, size_t room) {

@@ -53,6 +53,16 @@ inline bool MayConcern(int dirfd, const char* path) {
 // /dev/char/M:m).
 void Locate(int dirfd, const char* path, Located* out, bool follow = true);
 
+// "/proc/self/fd/N" and its spellings for this process: N, or -1.
+int DescriptorLink(const char* path);
+
+// A link outside of the world that leads into it, which the machine itself does not follow: writes
+// where it leads. Only the last component is looked at.
+bool LeadsIntoWorld(int dirfd, const char* path, char* target);
+
+// From now on /proc/self/fd may lead to a file of the world.
+void NoteFakeDescriptor();
+
 // What the process calls the real path: written to `seen`, or false when it is not one of ours.
 bool MapBack(const char* real, size_t length, char* seen, size_t room);
 // The same, in place: new length; unchanged when it is not ours or does not fit.

@@ -117,6 +117,12 @@ bool InstallFakeKernels() {
   return true;
 }
 
+void MoveOwn(int fd) {
+  if (fd != trace::Descriptor()) return;
+  SetBits(fd, 0);
+  if (const int moved = trace::MoveDescriptor(); moved >= 0) SetBits(moved, kOwn);
+}
+
 void TraceEvent(const char* name, const char* text) {
   const KeepErrno keep;
   const WorldImage* image = Image();

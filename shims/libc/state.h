@@ -62,6 +62,8 @@ inline bool Active() {
 const WorldImage* Image();
 // Makes the fake kernels ready; before the first descriptor of theirs. False: no world.
 bool InstallFakeKernels();
+// The program puts a file of its own on a number that the shim keeps.
+void MoveOwn(int fd);
 // A line of its own in the trace.
 void TraceEvent(const char* name, const char* text);
 

@@ -15,6 +15,19 @@ namespace {
 // include/uapi/linux/close_range.h
 constexpr int kCloseRangeCloexec = 4;
 
+// Before dup2 and dup3 close `target`: what stands behind it is told first, while the number is
+// still its own. A call that will fail closes nothing.
+void LeaveTarget(int fd, int target) {
+  if (VABI_LIKELY(BitsOf(target) == 0) || fd == target) return;
+  const KeepErrno keep;
+  if (original::fcntl()(fd, F_GETFD) < 0) return;
+  if (!(BitsOf(target) & kOwn)) {
+    Closed(target);
+  } else if (InOwnMemory()) {
+    MoveOwn(target);
+  }
+}
+
 int DuplicateTo(int fd, int target, int result) {
   if (result >= 0 && VABI_UNLIKELY((BitsOf(fd) | BitsOf(target)) != 0)) {
     const KeepErrno keep;
@@ -24,6 +37,7 @@ int DuplicateTo(int fd, int target, int result) {
 }
 
 int Control(int fd, int command, void* argument, int (*native)(int, int, ...)) {
+  if (VABI_UNLIKELY((BitsOf(fd) & kOwn) != 0)) return Answer(-EBADF);
   const int result = native(fd, command, argument);
   if (command == F_GETFL && result >= 0 && (BitsOf(fd) & kReadOnly)) return result & ~O_ACCMODE;
   if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) return DuplicateTo(fd, result, result);
@@ -86,8 +100,12 @@ int wrap_dup(int fd) {
   const int result = original::dup()(fd);
   return DuplicateTo(fd, result, result);
 }
-int wrap_dup2(int fd, int target) { return DuplicateTo(fd, target, original::dup2()(fd, target)); }
+int wrap_dup2(int fd, int target) {
+  LeaveTarget(fd, target);
+  return DuplicateTo(fd, target, original::dup2()(fd, target));
+}
 int wrap_dup3(int fd, int target, int flags) {
+  if ((flags & ~O_CLOEXEC) == 0) LeaveTarget(fd, target);
   return DuplicateTo(fd, target, original::dup3()(fd, target, flags));
 }
 

@@ -35,10 +35,11 @@ namespace {
   return result;
 }
 
-// lib/iov_iter.c:__import_iovec, then fs/read_write.c:do_loop_readv_writev: one call for each part,
-// until one is short or fails.
+// fs/read_write.c: what vfs_readv and vfs_writev do once they know that the file may be read or
+// written: lib/iov_iter.c:__import_iovec, then do_loop_readv_writev: one call for each part, until
+// one is short or fails.
 template <typename Transfer>
-ssize_t EachPart(const struct ::iovec* user, int count, Transfer transfer) {
+ssize_t EachPart(const struct ::iovec* user, int count, int flags, Transfer transfer) {
   constexpr int kMaxParts = 1024;  // UIO_MAXIOV
   if (count < 0 || count > kMaxParts) return -EINVAL;
   std::vector<struct ::iovec> parts(static_cast<size_t>(count));
@@ -51,6 +52,7 @@ ssize_t EachPart(const struct ::iovec* user, int count, Transfer transfer) {
     room -= part.iov_len;
   }
   if (room == 0x7ffff000) return 0;
+  if (flags & ~RWF_HIPRI) return -EOPNOTSUPP;
   ssize_t total = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
     if (i > 0 && parts[i].iov_len == 0) continue;  // iov_iter_advance goes past these
@@ -60,6 +62,22 @@ ssize_t EachPart(const struct ::iovec* user, int count, Transfer transfer) {
     if (static_cast<size_t>(done) != parts[i].iov_len) break;
   }
   return total;
+}
+
+// The mode comes first since 6.8; before, the list was read ahead of it.
+ssize_t ReadParts(int fd, const struct ::iovec* parts, int count, int flags) {
+  const std::shared_ptr<File> file = FdTable::Get(fd);
+  if (file == nullptr) return -EBADF;
+  if (const int error = file->CheckRead()) return error;
+  return EachPart(parts, count, flags,
+                  [fd](void* part, size_t size) { return ReadFake(fd, part, size); });
+}
+ssize_t WriteParts(int fd, const struct ::iovec* parts, int count, int flags) {
+  const std::shared_ptr<File> file = FdTable::Get(fd);
+  if (file == nullptr) return -EBADF;
+  if (const int error = file->CheckWrite()) return error;
+  return EachPart(parts, count, flags,
+                  [fd](void* part, size_t size) { return WriteFake(fd, part, size); });
 }
 
 [[gnu::noinline]] long IoctlFake(int fd, unsigned long request, void* argument) {
@@ -98,19 +116,38 @@ ssize_t EachPart(const struct ::iovec* user, int count, Transfer transfer) {
   return reinterpret_cast<void*>(result);
 }
 
-// The devices have no position (stream_open), attribute files do.
-bool IsStream(int fd) {
+// Is there a position in it (FMODE_PREAD, FMODE_PWRITE)? The devices (stream_open) and event files
+// have none, attribute files do. 0, or -errno.
+int CheckPosition(int fd, off_t offset) {
+  if (offset < 0) return -EINVAL;
   const std::shared_ptr<File> file = FdTable::Get(fd);
+  if (file == nullptr || file->PathOnly()) return -EBADF;
   unsigned mode = 0;
   uint64_t rdev = 0;
-  return file == nullptr || !file->StatAs(&mode, &rdev) || !S_ISREG(mode);
+  return file->StatAs(&mode, &rdev) && S_ISREG(mode) ? 0 : -ESPIPE;
 }
 
-ssize_t ReadAt(int fd, void* buffer, size_t size) {
-  return IsStream(fd) ? -ESPIPE : ReadFake(fd, buffer, size);
+ssize_t ReadAt(int fd, void* buffer, size_t size, off_t offset) {
+  const int error = CheckPosition(fd, offset);
+  return error != 0 ? error : ReadFake(fd, buffer, size);
 }
-ssize_t WriteAt(int fd, const void* buffer, size_t size) {
-  return IsStream(fd) ? -ESPIPE : WriteFake(fd, buffer, size);
+ssize_t WriteAt(int fd, const void* buffer, size_t size, off_t offset) {
+  const int error = CheckPosition(fd, offset);
+  return error != 0 ? error : WriteFake(fd, buffer, size);
+}
+
+using Parts = ssize_t (*)(int fd, const struct ::iovec* parts, int count, int flags);
+
+ssize_t PartsAt(Parts run, int fd, const struct ::iovec* parts, int count, off_t offset,
+                int flags = 0) {
+  const int error = CheckPosition(fd, offset);
+  return error != 0 ? error : run(fd, parts, count, flags);
+}
+// preadv2, pwritev2: -1 is the file's own position.
+ssize_t PartsHere(Parts run, int fd, const struct ::iovec* parts, int count, off_t offset,
+                  int flags) {
+  return offset == -1 ? run(fd, parts, count, flags)
+                      : PartsAt(run, fd, parts, count, offset, flags);
 }
 
 bool IsFake(int fd) { return VABI_UNLIKELY((BitsOf(fd) & kFake) != 0); }
@@ -129,11 +166,11 @@ ssize_t wrap___read_chk(int fd, void* buffer, size_t size, size_t room) {
   return wrap_read(fd, buffer, size);
 }
 ssize_t wrap_pread(int fd, void* buffer, size_t size, off_t offset) {
-  if (IsFake(fd)) return Answer(ReadAt(fd, buffer, size));
+  if (IsFake(fd)) return Answer(ReadAt(fd, buffer, size, offset));
   return original::pread()(fd, buffer, size, offset);
 }
 ssize_t wrap_pread64(int fd, void* buffer, size_t size, off_t offset) {
-  if (IsFake(fd)) return Answer(ReadAt(fd, buffer, size));
+  if (IsFake(fd)) return Answer(ReadAt(fd, buffer, size, offset));
   return original::pread64()(fd, buffer, size, offset);
 }
 ssize_t wrap___pread_chk(int fd, void* buffer, size_t size, off_t offset, size_t room) {
@@ -145,10 +182,7 @@ ssize_t wrap___pread64_chk(int fd, void* buffer, size_t size, off_t offset, size
   return wrap_pread64(fd, buffer, size, offset);
 }
 ssize_t wrap_readv(int fd, const struct ::iovec* parts, int count) {
-  if (IsFake(fd)) {
-    return Answer(
-        EachPart(parts, count, [fd](void* part, size_t size) { return ReadFake(fd, part, size); }));
-  }
+  if (IsFake(fd)) return Answer(ReadParts(fd, parts, count, 0));
   return original::readv()(fd, parts, count);
 }
 
@@ -157,18 +191,15 @@ ssize_t wrap_write(int fd, const void* buffer, size_t size) {
   return original::write()(fd, buffer, size);
 }
 ssize_t wrap_pwrite(int fd, const void* buffer, size_t size, off_t offset) {
-  if (IsFake(fd)) return Answer(WriteAt(fd, buffer, size));
+  if (IsFake(fd)) return Answer(WriteAt(fd, buffer, size, offset));
   return original::pwrite()(fd, buffer, size, offset);
 }
 ssize_t wrap_pwrite64(int fd, const void* buffer, size_t size, off_t offset) {
-  if (IsFake(fd)) return Answer(WriteAt(fd, buffer, size));
+  if (IsFake(fd)) return Answer(WriteAt(fd, buffer, size, offset));
   return original::pwrite64()(fd, buffer, size, offset);
 }
 ssize_t wrap_writev(int fd, const struct ::iovec* parts, int count) {
-  if (IsFake(fd)) {
-    return Answer(EachPart(parts, count,
-                           [fd](void* part, size_t size) { return WriteFake(fd, part, size); }));
-  }
+  if (IsFake(fd)) return Answer(WriteParts(fd, parts, count, 0));
   return original::writev()(fd, parts, count);
 }
 
@@ -194,34 +225,34 @@ void* wrap_mmap64(void* address, size_t size, int protection, int flags, int fd,
   return original::mmap64()(address, size, protection, flags, fd, offset);
 }
 
-#define VABI_POSITIONED_PARTS(name, parameters, arguments)        \
-  ssize_t wrap_##name parameters {                                \
-    if (IsFake(fd)) return Answer(static_cast<ssize_t>(-ESPIPE)); \
-    return original::name() arguments;                            \
+#define VABI_PARTS_AT(name, run)                                                      \
+  ssize_t wrap_##name(int fd, const struct ::iovec* parts, int count, off_t offset) { \
+    if (IsFake(fd)) return Answer(PartsAt(run, fd, parts, count, offset));            \
+    return original::name()(fd, parts, count, offset);                                \
   }
-VABI_POSITIONED_PARTS(preadv, (int fd, const struct ::iovec* parts, int count, off_t offset),
-                      (fd, parts, count, offset))
-VABI_POSITIONED_PARTS(preadv64, (int fd, const struct ::iovec* parts, int count, off_t offset),
-                      (fd, parts, count, offset))
-VABI_POSITIONED_PARTS(preadv64v2,
-                      (int fd, const struct ::iovec* parts, int count, off_t offset, int flags),
-                      (fd, parts, count, offset, flags))
-VABI_POSITIONED_PARTS(pwritev, (int fd, const struct ::iovec* parts, int count, off_t offset),
-                      (fd, parts, count, offset))
-VABI_POSITIONED_PARTS(pwritev64, (int fd, const struct ::iovec* parts, int count, off_t offset),
-                      (fd, parts, count, offset))
-VABI_POSITIONED_PARTS(pwritev64v2,
-                      (int fd, const struct ::iovec* parts, int count, off_t offset, int flags),
-                      (fd, parts, count, offset, flags))
+VABI_PARTS_AT(preadv, ReadParts)
+VABI_PARTS_AT(preadv64, ReadParts)
+VABI_PARTS_AT(pwritev, WriteParts)
+VABI_PARTS_AT(pwritev64, WriteParts)
+
+#define VABI_PARTS_HERE(name, run)                                                               \
+  ssize_t wrap_##name(int fd, const struct ::iovec* parts, int count, off_t offset, int flags) { \
+    if (IsFake(fd)) return Answer(PartsHere(run, fd, parts, count, offset, flags));              \
+    return original::name()(fd, parts, count, offset, flags);                                    \
+  }
+VABI_PARTS_HERE(preadv2, ReadParts)
+VABI_PARTS_HERE(preadv64v2, ReadParts)
+VABI_PARTS_HERE(pwritev2, WriteParts)
+VABI_PARTS_HERE(pwritev64v2, WriteParts)
 
 // The devices cannot seek (stream_open, no_llseek); attribute files can, and theirs is the real
 // position.
 off_t wrap_lseek(int fd, off_t offset, int whence) {
-  if (IsFake(fd) && IsStream(fd)) return Answer(static_cast<off_t>(-ESPIPE));
+  if (IsFake(fd) && CheckPosition(fd, 0) == -ESPIPE) return Answer(static_cast<off_t>(-ESPIPE));
   return original::lseek()(fd, offset, whence);
 }
 off_t wrap_lseek64(int fd, off_t offset, int whence) {
-  if (IsFake(fd) && IsStream(fd)) return Answer(static_cast<off_t>(-ESPIPE));
+  if (IsFake(fd) && CheckPosition(fd, 0) == -ESPIPE) return Answer(static_cast<off_t>(-ESPIPE));
   return original::lseek64()(fd, offset, whence);
 }
 

@@ -22,22 +22,10 @@ extern "C" [[noreturn]] void __chk_fail();
 namespace vabi::libc {
 namespace {
 
-// "/proc/self/fd/N" and its spellings for this process: N, or -1.
-int OwnDescriptorLink(const char* path) {
-  int fd = -1, pid = 0, end = 0;
-  if (std::sscanf(path, "/proc/self/fd/%d%n", &fd, &end) == 1 && path[end] == '\0') return fd;
-  if (std::sscanf(path, "/dev/fd/%d%n", &fd, &end) == 1 && path[end] == '\0') return fd;
-  if (std::sscanf(path, "/proc/%d/fd/%d%n", &pid, &fd, &end) == 2 && path[end] == '\0' &&
-      pid == sys::GetPid()) {
-    return fd;
-  }
-  return -1;
-}
-
 ssize_t ReadLink(int dirfd, const char* path, char* buffer, size_t size) {
   if (path == nullptr) return -EFAULT;
   const KeepErrno keep_for_success;
-  const int fd = OwnDescriptorLink(path);
+  const int fd = DescriptorLink(path);
   if (fd >= 0 && (BitsOf(fd) & kFake)) {
     const std::shared_ptr<File> file = FdTable::Get(fd);
     const char* name = file != nullptr ? file->Name() : "";

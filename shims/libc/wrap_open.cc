@@ -13,6 +13,7 @@
 #include "shims/libc/descriptors.h"
 #include "shims/libc/mapped.h"
 #include "shims/libc/originals.h"
+#include "shims/libc/path_file.h"
 #include "shims/libc/paths.h"
 #include "shims/libc/unreadable_file.h"
 #include "shims/sys/sys.h"
@@ -45,7 +46,11 @@ int OpenNode(const Located& where, int flags) {
   const NodeView& node = *where.node;
   if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL)) return -EEXIST;
   if (flags & O_DIRECTORY) return -ENOTDIR;
-  if (flags & O_PATH) return sys::Open(where.real, flags & ~O_CREAT);
+  if (flags & O_PATH) {
+    const int fd = sys::Open(where.real, flags & ~O_CREAT);
+    if (fd >= 0) FdTable::Install(fd, std::make_shared<PathFile>(node));
+    return fd;
+  }
   if (!InstallFakeKernels()) return -ENXIO;
   TellMapped();  // the plug-ins are there now
   Opened opened;
@@ -126,6 +131,14 @@ int NoteNative(const Located& where, int fd) {
   return Answer(result);
 }
 
+// The native open failed, with errno.
+[[gnu::noinline]] int OpenByLink(int dirfd, const char* path, int flags, mode_t mode) {
+  if (errno != ENOENT || !Active() || path == nullptr) return -1;
+  char target[kMaxPath];
+  if (!LeadsIntoWorld(dirfd, path, target)) return -1;
+  return OpenConcerned(dirfd, target, flags, mode);
+}
+
 // libc reads and writes streams without asking us, so a stream on a fake file has functions of its
 // own. The cookie is the descriptor.
 int DescriptorOf(void* cookie) { return static_cast<int>(reinterpret_cast<intptr_t>(cookie)); }
@@ -164,6 +177,13 @@ FILE* OpenStream(const char* path, const char* mode, FILE* (*native)(const char*
   return stream;
 }
 
+[[gnu::noinline]] FILE* StreamByLink(const char* path, const char* mode,
+                                     FILE* (*native)(const char*, const char*)) {
+  if (errno != ENOENT || !Active() || path == nullptr) return nullptr;
+  char target[kMaxPath];
+  return LeadsIntoWorld(AT_FDCWD, path, target) ? OpenStream(target, mode, native) : nullptr;
+}
+
 FILE* ReopenStream(const char* path, const char* mode, FILE* stream,
                    FILE* (*native)(const char*, const char*, FILE*)) {
   Located where;
@@ -186,38 +206,48 @@ using namespace vabi::libc;  // NOLINT: this file defines libc's names
     va_end(list);                \
   }
 
-// A native open hands out a number that we may still know as something else.
-static inline int Fresh(int fd) {
+// After a native open: it may have found no way into the world, or hand out a number that we still
+// know as something else.
+static inline int Fresh(int fd, int dirfd, const char* path, int flags, mode_t mode) {
+  if (VABI_UNLIKELY(fd < 0)) return OpenByLink(dirfd, path, flags, mode);
   if (VABI_UNLIKELY(BitsOf(fd) != 0)) Closed(fd);
   return fd;
 }
 
 int wrap_open(const char* path, int flags, ...) {
   VABI_MODE_ARGUMENT(mode);
-  if (VABI_LIKELY(!MayConcern(path))) return Fresh(original::open()(path, flags, mode));
+  if (VABI_LIKELY(!MayConcern(path))) {
+    return Fresh(original::open()(path, flags, mode), AT_FDCWD, path, flags, mode);
+  }
   return OpenConcerned(AT_FDCWD, path, flags, mode);
 }
 
 int wrap_open64(const char* path, int flags, ...) {
   VABI_MODE_ARGUMENT(mode);
-  if (VABI_LIKELY(!MayConcern(path))) return Fresh(original::open64()(path, flags, mode));
+  if (VABI_LIKELY(!MayConcern(path))) {
+    return Fresh(original::open64()(path, flags, mode), AT_FDCWD, path, flags, mode);
+  }
   return OpenConcerned(AT_FDCWD, path, flags | O_LARGEFILE, mode);
 }
 
 int wrap___open_2(const char* path, int flags) {
-  if (VABI_LIKELY(!MayConcern(path))) return Fresh(original::__open_2()(path, flags));
+  if (VABI_LIKELY(!MayConcern(path))) {
+    return Fresh(original::__open_2()(path, flags), AT_FDCWD, path, flags, 0);
+  }
   return OpenConcerned(AT_FDCWD, path, flags, 0);
 }
 
 int wrap___open64_2(const char* path, int flags) {
-  if (VABI_LIKELY(!MayConcern(path))) return Fresh(original::__open64_2()(path, flags));
+  if (VABI_LIKELY(!MayConcern(path))) {
+    return Fresh(original::__open64_2()(path, flags), AT_FDCWD, path, flags, 0);
+  }
   return OpenConcerned(AT_FDCWD, path, flags | O_LARGEFILE, 0);
 }
 
 int wrap_openat(int dirfd, const char* path, int flags, ...) {
   VABI_MODE_ARGUMENT(mode);
   if (VABI_LIKELY(!MayConcern(dirfd, path))) {
-    return Fresh(original::openat()(dirfd, path, flags, mode));
+    return Fresh(original::openat()(dirfd, path, flags, mode), dirfd, path, flags, mode);
   }
   return OpenConcerned(dirfd, path, flags, mode);
 }
@@ -225,43 +255,50 @@ int wrap_openat(int dirfd, const char* path, int flags, ...) {
 int wrap_openat64(int dirfd, const char* path, int flags, ...) {
   VABI_MODE_ARGUMENT(mode);
   if (VABI_LIKELY(!MayConcern(dirfd, path))) {
-    return Fresh(original::openat64()(dirfd, path, flags, mode));
+    return Fresh(original::openat64()(dirfd, path, flags, mode), dirfd, path, flags, mode);
   }
   return OpenConcerned(dirfd, path, flags | O_LARGEFILE, mode);
 }
 
 int wrap___openat_2(int dirfd, const char* path, int flags) {
   if (VABI_LIKELY(!MayConcern(dirfd, path))) {
-    return Fresh(original::__openat_2()(dirfd, path, flags));
+    return Fresh(original::__openat_2()(dirfd, path, flags), dirfd, path, flags, 0);
   }
   return OpenConcerned(dirfd, path, flags, 0);
 }
 
 int wrap___openat64_2(int dirfd, const char* path, int flags) {
   if (VABI_LIKELY(!MayConcern(dirfd, path))) {
-    return Fresh(original::__openat64_2()(dirfd, path, flags));
+    return Fresh(original::__openat64_2()(dirfd, path, flags), dirfd, path, flags, 0);
   }
   return OpenConcerned(dirfd, path, flags | O_LARGEFILE, 0);
 }
 
 int wrap_creat(const char* path, mode_t mode) {
-  if (VABI_LIKELY(!MayConcern(path))) return Fresh(original::creat()(path, mode));
+  if (VABI_LIKELY(!MayConcern(path))) {
+    return Fresh(original::creat()(path, mode), AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, mode);
+  }
   return OpenConcerned(AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, mode);
 }
 
 int wrap_creat64(const char* path, mode_t mode) {
-  if (VABI_LIKELY(!MayConcern(path))) return Fresh(original::creat64()(path, mode));
+  if (VABI_LIKELY(!MayConcern(path))) {
+    return Fresh(original::creat64()(path, mode), AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC,
+                 mode);
+  }
   return OpenConcerned(AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC | O_LARGEFILE, mode);
 }
 
 FILE* wrap_fopen(const char* path, const char* mode) {
-  if (VABI_LIKELY(!MayConcern(path))) return original::fopen()(path, mode);
-  return OpenStream(path, mode, original::fopen());
+  if (VABI_UNLIKELY(MayConcern(path))) return OpenStream(path, mode, original::fopen());
+  FILE* stream = original::fopen()(path, mode);
+  return stream != nullptr ? stream : StreamByLink(path, mode, original::fopen());
 }
 
 FILE* wrap_fopen64(const char* path, const char* mode) {
-  if (VABI_LIKELY(!MayConcern(path))) return original::fopen64()(path, mode);
-  return OpenStream(path, mode, original::fopen64());
+  if (VABI_UNLIKELY(MayConcern(path))) return OpenStream(path, mode, original::fopen64());
+  FILE* stream = original::fopen64()(path, mode);
+  return stream != nullptr ? stream : StreamByLink(path, mode, original::fopen64());
 }
 
 FILE* wrap_freopen(const char* path, const char* mode, FILE* stream) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Waiting. poll works natively on the descriptors behind the fake files, but that event files are
-// for reading only (select and epoll are not told apart so). Waits for a device node that will not
-// appear are cut short in a world with virtual time: libibverbs and librdmacm watch /dev/char with
-// inotify beside a timer of five seconds (util/open_cdev.c:open_cdev_robust).
+// Waiting. It works natively on the descriptors behind the fake files; poll is also told POLLRDNORM
+// of event files, and of their end what this kernel says (select and epoll are not). Waits for a
+// device node that will not appear are cut short in a world with virtual time: libibverbs and
+// librdmacm watch /dev/char with inotify beside a timer of five seconds
+// (util/open_cdev.c:open_cdev_robust).
 #include <poll.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -59,7 +60,7 @@ void Prepare(const struct ::pollfd& asked, struct ::pollfd* native) {
   *native = asked;
   const auto file = BitsOf(asked.fd) & kReadOnly ? FdTable::Get(asked.fd) : nullptr;
   if (file == nullptr) return;
-  native->events = static_cast<short>(asked.events & ~(POLLOUT | POLLWRNORM | POLLWRBAND));
+  if (asked.events & POLLRDNORM) native->events |= POLLIN;
   const short at_end = file->PollAs(true);
   if (at_end & POLLERR) native->events |= POLLIN;
   if (at_end == 0) native->fd = -1;

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "shims/libc/descriptors.h"
@@ -70,6 +71,49 @@ ssize_t ReceiveOn(int fd, void* buffer, size_t size, int flags, struct ::sockadd
       On(fd, [&](SocketFile& file) { return file.ReceiveMessage(&one.message, flags); });
   if (result >= 0 && address != nullptr && length != nullptr) *length = one.message.msg_namelen;
   return result;
+}
+
+// net/socket.c:do_recvmmsg. The limit is looked at between messages: it ends no wait.
+int ReceiveMany(int fd, struct ::mmsghdr* messages, unsigned count, int flags,
+                struct ::timespec* timeout) {
+  constexpr int64_t kSecond = 1000000000;
+  int64_t limit = INT64_MAX;
+  const auto now = [] { return static_cast<int64_t>(sys::MonotonicNs()); };
+  if (timeout != nullptr) {
+    if (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= kSecond) return -EINVAL;
+    if (timeout->tv_sec < INT64_MAX / kSecond / 2) {
+      limit = now() + timeout->tv_sec * kSecond + timeout->tv_nsec;
+    }
+  }
+  unsigned done = 0;
+  while (done < count) {
+    const ssize_t result = On(fd, [&](SocketFile& file) {
+      return file.ReceiveMessage(&messages[done].msg_hdr, flags & ~MSG_WAITFORONE);
+    });
+    if (result < 0) return done > 0 ? static_cast<int>(done) : static_cast<int>(result);
+    messages[done++].msg_len = static_cast<unsigned>(result);
+    if (flags & MSG_WAITFORONE) flags |= MSG_DONTWAIT;
+    if (limit != INT64_MAX) {
+      const int64_t left = std::max<int64_t>(limit - now(), 0);
+      timeout->tv_sec = left / kSecond;
+      timeout->tv_nsec = left % kSecond;
+      if (left == 0) break;
+    }
+  }
+  return static_cast<int>(done);
+}
+
+// net/socket.c:__sys_sendmmsg
+int SendMany(int fd, struct ::mmsghdr* messages, unsigned count, int flags) {
+  constexpr unsigned kMost = 1024;  // UIO_MAXIOV
+  unsigned done = 0;
+  while (done < std::min(count, kMost)) {
+    const ssize_t result =
+        On(fd, [&](SocketFile& file) { return file.SendMessage(&messages[done].msg_hdr, flags); });
+    if (result < 0) return done > 0 ? static_cast<int>(done) : static_cast<int>(result);
+    messages[done++].msg_len = static_cast<unsigned>(result);
+  }
+  return static_cast<int>(done);
 }
 
 // A descriptor that another process, or this one, receives from a socket is only what stands behind
@@ -181,4 +225,17 @@ ssize_t wrap_recvmsg(int fd, struct ::msghdr* message, int flags) {
   if (!IsOurs(fd)) return original::recvmsg()(fd, message, flags);
   return Answer(
       On(fd, [&](vabi::SocketFile& file) { return file.ReceiveMessage(message, flags); }));
+}
+int wrap_recvmmsg(int fd, struct ::mmsghdr* messages, unsigned count, int flags,
+                  struct ::timespec* timeout) {
+  if (!IsOurs(fd)) return original::recvmmsg()(fd, messages, count, flags, timeout);
+  return Answer(ReceiveMany(fd, messages, count, flags, timeout));
+}
+int wrap_sendmmsg(int fd, struct ::mmsghdr* messages, unsigned count, int flags) {
+  if (IsOurs(fd)) return Answer(SendMany(fd, messages, count, flags));
+  const int result = original::sendmmsg()(fd, messages, count, flags);
+  if (VABI_UNLIKELY(Active())) {
+    for (int i = 0; i < result; ++i) NotePassed(&messages[i].msg_hdr);
+  }
+  return result;
 }

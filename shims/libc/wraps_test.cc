@@ -11,9 +11,12 @@
 #include <linux/netlink.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -29,6 +32,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <initializer_list>
 #include <map>
 #include <set>
 #include <sstream>
@@ -89,6 +94,57 @@ std::string Trace() {
   std::stringstream text;
   text << in.rdbuf();
   return text.str();
+}
+
+constexpr char kRxe[] = "/dev/infiniband/uverbs1";
+
+// A write() command of up to eight words behind its header, and its reply of as many.
+struct Command {
+  uint32_t command;
+  uint16_t in_words, out_words;
+  uint64_t response;
+  uint32_t words[8];
+};
+bool Run(int fd, uint32_t command, std::initializer_list<uint32_t> words, uint32_t* reply,
+         uint16_t reply_words) {
+  Command request = {};
+  request.command = command;
+  request.in_words = static_cast<uint16_t>(4 + words.size());
+  request.out_words = reply_words;
+  request.response = reinterpret_cast<uint64_t>(reply);
+  std::copy(words.begin(), words.end(), request.words);
+  const size_t size = 4 * static_cast<size_t>(request.in_words);
+  return write(fd, &request, size) == static_cast<ssize_t>(size);
+}
+// GET_CONTEXT of rxe: the async event file.
+int GetContext(int fd) {
+  uint32_t reply[2] = {};
+  return Run(fd, 0, {}, reply, 2) ? static_cast<int>(reply[0]) : -1;
+}
+int CreateChannel(int fd) {
+  uint32_t reply[1] = {};
+  return Run(fd, 17, {}, reply, 1) ? static_cast<int>(reply[0]) : -1;
+}
+// CREATE_CQ of rxe, whose reply ends in the place to map: the queue, or MAP_FAILED.
+void* CreateMappedCq(int fd) {
+  struct {
+    uint32_t handle, cqe;
+    uint64_t offset;
+    uint32_t size, pad;
+  } reply = {};
+  // user_handle, cqe, comp_vector, comp_channel, reserved
+  if (!Run(fd, 18, {0, 0, 16, 0, ~0U, 0}, reinterpret_cast<uint32_t*>(&reply), 6)) {
+    return MAP_FAILED;
+  }
+  return mmap(nullptr, reply.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+              static_cast<off_t>(reply.offset));
+}
+int InChild(const std::function<int()>& run) {
+  const pid_t child = fork();
+  if (child == 0) _exit(run());
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
 TEST(Nodes, LookLikeCharacterDevicesToEveryStat) {
@@ -161,19 +217,15 @@ TEST(Nodes, AreListed) {
 // core/rdma_core.c:alloc_begin_fd_uobject: event files are opened O_RDONLY, and
 // uverbs_main.c:ib_uverbs_event_poll knows nothing of writing.
 TEST(Nodes, EventFilesAreForReadingOnly) {
-  const int fd = open("/dev/infiniband/uverbs1", O_RDWR);
+  const int fd = open(kRxe, O_RDWR);
   ASSERT_GE(fd, 0);
-  uint32_t reply[2] = {};
-  struct {
-    uint32_t command = 0;  // GET_CONTEXT of rxe
-    uint16_t in_words = 4, out_words = 2;
-    uint64_t response;
-  } request;
-  request.response = reinterpret_cast<uint64_t>(reply);
-  ASSERT_EQ(write(fd, &request, sizeof request), static_cast<ssize_t>(sizeof request));
-  const int events = static_cast<int>(reply[0]);
+  const int events = GetContext(fd);
+  ASSERT_GE(events, 0);
   EXPECT_EQ(fcntl(events, F_GETFL) & O_ACCMODE, O_RDONLY);
-  EXPECT_EQ(write(events, reply, 8), -1);
+  EXPECT_EQ(write(events, "12345678", 8), -1);
+  EXPECT_EQ(errno, EBADF);
+  struct iovec nothing = {nullptr, 0};
+  EXPECT_EQ(writev(events, &nothing, 1), -1);
   EXPECT_EQ(errno, EBADF);
   struct pollfd both[2] = {{events, POLLIN | POLLOUT, -1}, {fd, POLLOUT, 0}};
   EXPECT_EQ(poll(both, 1, 0), 0);
@@ -182,6 +234,21 @@ TEST(Nodes, EventFilesAreForReadingOnly) {
   EXPECT_EQ(ppoll(both, 2, &none, nullptr), 1) << "the device itself can always be written to";
   EXPECT_EQ(both[0].revents, 0);
   EXPECT_EQ(both[1].revents, POLLOUT);
+  fd_set in, out;
+  FD_ZERO(&in);
+  FD_ZERO(&out);
+  FD_SET(events, &in);
+  FD_SET(events, &out);
+  struct timeval at_once = {};
+  EXPECT_EQ(select(events + 1, &in, &out, nullptr, &at_once), 0);
+  const int epoll = epoll_create1(EPOLL_CLOEXEC);
+  struct epoll_event event = {};
+  event.events = EPOLLIN | EPOLLOUT;
+  ASSERT_EQ(epoll_ctl(epoll, EPOLL_CTL_ADD, events, &event), 0);
+  EXPECT_EQ(epoll_wait(epoll, &event, 1, 0), 0);
+  EXPECT_EQ(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event), -1);
+  EXPECT_EQ(errno, EPERM) << "fs/eventpoll.c: uverbs_fops has no poll";
+  close(epoll);
   close(events);
   close(fd);
 }
@@ -609,12 +676,199 @@ TEST(Sockets, OfRdmaNetlinkAnswer) {
   close(route);
 }
 
+// net/socket.c:do_recvmmsg, __sys_sendmmsg
+TEST(Sockets, TakeAndGiveManyMessages) {
+  const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 20);
+  struct nlmsghdr get = {sizeof get, 0x1401, NLM_F_REQUEST | NLM_F_ROOT | NLM_F_MATCH, 1, 0};
+  struct iovec part = {&get, sizeof get};
+  struct mmsghdr sent[2] = {};
+  sent[0].msg_hdr.msg_iov = &part;
+  sent[0].msg_hdr.msg_iovlen = 1;
+  sent[1].msg_hdr.msg_iovlen = 1025;  // UIO_MAXIOV: the second is refused
+  EXPECT_EQ(sendmmsg(fd, sent, 2, 0), 1);
+  EXPECT_EQ(sent[0].msg_len, sizeof get);
+  EXPECT_EQ(sendmmsg(fd, sent + 1, 1, 0), -1);
+  EXPECT_EQ(errno, EMSGSIZE);
+  char answers[4][4096];
+  struct iovec parts[4];
+  struct mmsghdr got[4] = {};
+  for (int i = 0; i < 4; ++i) {
+    parts[i] = {answers[i], sizeof answers[i]};
+    got[i].msg_hdr.msg_iov = &parts[i];
+    got[i].msg_hdr.msg_iovlen = 1;
+  }
+  // Each device in a message of its own (core/device.c:ib_enum_all_devs), and the end.
+  ASSERT_EQ(recvmmsg(fd, got, 4, MSG_WAITFORONE, nullptr), 3);
+  const auto type = [&](int i) {
+    return reinterpret_cast<const struct nlmsghdr*>(answers[i])->nlmsg_type;
+  };
+  EXPECT_GT(got[0].msg_len, sizeof(struct nlmsghdr));
+  EXPECT_EQ(type(0), 0x1401);
+  EXPECT_EQ(type(1), 0x1401);
+  EXPECT_EQ(type(2), NLMSG_DONE);
+  EXPECT_EQ(recvmmsg(fd, got, 4, MSG_DONTWAIT, nullptr), -1);
+  EXPECT_EQ(errno, EAGAIN);
+  struct timespec wrong = {0, -1};
+  EXPECT_EQ(recvmmsg(fd, got, 4, MSG_DONTWAIT, &wrong), -1);
+  EXPECT_EQ(errno, EINVAL);
+  // A limit that is over ends it behind the first message.
+  ASSERT_EQ(sendmmsg(fd, sent, 1, 0), 1);
+  struct timespec over = {};
+  EXPECT_EQ(recvmmsg(fd, got, 4, 0, &over), 1);
+  close(fd);
+}
+
 TEST(Libraries, LoadFromRedirectedPaths) {
   void* library = dlopen("/verbs-abi/nowhere/libm.so", RTLD_NOW);
   ASSERT_NE(library, nullptr) << dlerror();
   EXPECT_NE(dlsym(library, "cos"), nullptr);
   dlclose(library);
   EXPECT_EQ(dlopen("/verbs-abi/nowhere/none.so", RTLD_NOW), nullptr);
+}
+
+// fs/namei.c:proc_pid_get_link leads to the inode, and opening that opens the device anew.
+TEST(Links, OfDescriptorsOpenTheFileAnew) {
+  const int fd = open(kRxe, O_RDWR);
+  ASSERT_GE(GetContext(fd), 0);
+  for (const std::string& folder :
+       {std::string("/proc/self/fd/"), "/proc/" + std::to_string(getpid()) + "/fd/",
+        std::string("/dev/fd/")}) {
+    const std::string link = folder + std::to_string(fd);
+    const int again = open(link.c_str(), O_RDWR | O_CLOEXEC);
+    ASSERT_GE(again, 0) << link;
+    EXPECT_EQ(FdLink(again), kRxe);
+    const int events = GetContext(again);
+    EXPECT_GE(events, 0) << "a file of its own has no context yet: " << link;
+    close(events);
+    close(again);
+    struct stat st;
+    ASSERT_EQ(stat(link.c_str(), &st), 0);
+    EXPECT_EQ(st.st_rdev, makedev(231, 193));
+    ASSERT_EQ(lstat(link.c_str(), &st), 0);
+    EXPECT_TRUE(S_ISLNK(st.st_mode));
+  }
+  close(fd);
+}
+
+TEST(Links, OfDescriptorsOfEventsAndSocketsOpenNothing) {
+  const int fd = open(kRxe, O_RDWR);
+  const int events = GetContext(fd), route = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 20);
+  for (const int one : {events, route}) {
+    EXPECT_EQ(open(("/proc/self/fd/" + std::to_string(one)).c_str(), O_RDONLY), -1);
+    EXPECT_EQ(errno, ENXIO) << "fs/inode.c:no_open, net/socket.c:sock_no_open";
+    close(one);
+  }
+  close(fd);
+}
+
+TEST(Links, OfDescriptorsKeepWhatASysfsFileIs) {
+  const int fd = open("/sys/class/infiniband_verbs/abi_version", O_RDONLY);
+  const int device = open(kNode, O_RDWR);
+  const int again = open(("/proc/self/fd/" + std::to_string(fd)).c_str(), O_RDONLY);
+  struct stat st;
+  ASSERT_EQ(fstat(again, &st), 0);
+  EXPECT_EQ(st.st_size, 4096);
+  EXPECT_EQ(ReadFd(again), "6\n");
+  for (const int one : {fd, device, again}) close(one);
+}
+
+TEST(Links, FromElsewhereLeadIntoTheWorld) {
+  const std::string link = ScratchDir() + "/link", second = ScratchDir() + "/second";
+  ASSERT_EQ(symlink(kNode, link.c_str()), 0);
+  ASSERT_EQ(symlink("link", second.c_str()), 0);
+  for (const std::string& path : {link, second}) {
+    const int fd = open(path.c_str(), O_RDWR);
+    ASSERT_GE(fd, 0) << path;
+    EXPECT_TRUE(IsDevice(fd));
+    EXPECT_EQ(FdLink(fd), kNode);
+    close(fd);
+    EXPECT_EQ(open(path.c_str(), O_RDWR | O_NOFOLLOW), -1);
+    EXPECT_EQ(errno, ELOOP);
+  }
+  const int folder = open(ScratchDir().c_str(), O_RDONLY | O_DIRECTORY);
+  const int fd = openat(folder, "second", O_RDWR);
+  EXPECT_TRUE(IsDevice(fd));
+  close(fd);
+  close(folder);
+  unlink(link.c_str());
+  EXPECT_EQ(open(second.c_str(), O_RDWR), -1);
+  EXPECT_EQ(errno, ENOENT);
+  unlink(second.c_str());
+}
+
+// fs/file.c:__fget_light: O_PATH opens no device, and its descriptor is none to read or ioctl.
+TEST(Nodes, OpenedAsPathsCanBeLookedAt) {
+  const int fd = open(kNode, O_PATH | O_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  struct stat st;
+  ASSERT_EQ(fstat(fd, &st), 0);
+  EXPECT_TRUE(S_ISCHR(st.st_mode));
+  EXPECT_EQ(st.st_rdev, makedev(231, 192));
+  struct statx sx;
+  ASSERT_EQ(statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &sx), 0);
+  EXPECT_EQ(sx.stx_rdev_minor, 192U);
+  EXPECT_TRUE(fcntl(fd, F_GETFL) & O_PATH);
+  EXPECT_EQ(FdLink(fd), kNode);
+  char bytes[24] = {};
+  struct iovec part = {bytes, 0};
+  const auto refused = [](long result) { return result == -1 && errno == EBADF; };
+  EXPECT_TRUE(refused(ioctl(fd, kVerbsIoctl, bytes)));
+  EXPECT_TRUE(refused(read(fd, bytes, 8)));
+  EXPECT_TRUE(refused(write(fd, bytes, 8)));
+  EXPECT_TRUE(refused(writev(fd, &part, 1)));
+  EXPECT_TRUE(refused(pread(fd, bytes, 8, 0)));
+  EXPECT_TRUE(refused(lseek(fd, 0, SEEK_SET)));
+  EXPECT_TRUE(refused(fcntl(fd, F_SETFL, O_NONBLOCK)));
+  const int copy = dup(fd);
+  close(fd);
+  const int device = open(("/proc/self/fd/" + std::to_string(copy)).c_str(), O_RDWR);
+  EXPECT_TRUE(IsDevice(device));
+  close(device);
+  close(copy);
+  EXPECT_EQ(open("/dev/infiniband/uverbs7", O_PATH), -1);
+  EXPECT_EQ(errno, ENOENT);
+}
+
+// fs/read_write.c: uverbs_fops has no read, and no position (uverbs_main.c:ib_uverbs_open:
+// stream_open).
+TEST(Parts, HaveNoPlaceInADevice) {
+  const int fd = open(kNode, O_RDWR);
+  char bytes[8] = {};
+  struct iovec part = {bytes, 8}, empty = {bytes, 0};
+  const auto fails = [](ssize_t result, int error) { return result == -1 && errno == error; };
+  EXPECT_TRUE(fails(pread(fd, bytes, 8, 0), ESPIPE));
+  EXPECT_TRUE(fails(pwrite(fd, bytes, 8, 0), ESPIPE));
+  EXPECT_TRUE(fails(pread(fd, bytes, 8, -1), EINVAL));
+  EXPECT_TRUE(fails(pwrite(fd, bytes, 8, -1), EINVAL));
+  EXPECT_TRUE(fails(preadv(fd, &part, 1, 0), ESPIPE));
+  EXPECT_TRUE(fails(pwritev(fd, &part, 1, 0), ESPIPE));
+  EXPECT_TRUE(fails(preadv(fd, &part, 1, -1), EINVAL));
+  EXPECT_TRUE(fails(pwritev(fd, &part, 1, -1), EINVAL));
+  EXPECT_TRUE(fails(preadv2(fd, &part, 1, 0, 0), ESPIPE));
+  EXPECT_TRUE(fails(pwritev2(fd, &part, 1, 0, 0), ESPIPE));
+  EXPECT_TRUE(fails(pwritev2(fd, &part, 1, -2, 0), EINVAL));
+  // -1 is "where the file stands": a read or a write without position.
+  EXPECT_TRUE(fails(preadv2(fd, &part, 1, -1, 0), EINVAL)) << "it cannot be read";
+  EXPECT_TRUE(fails(pwritev2(fd, &part, 1, -1, RWF_NOWAIT), EOPNOTSUPP)) << "do_loop_readv_writev";
+  part.iov_len = 4;
+  EXPECT_TRUE(fails(pwritev2(fd, &part, 1, -1, 0), EINVAL)) << "ib_uverbs_write: too short";
+  EXPECT_EQ(pwritev2(fd, &empty, 1, -1, 0), 0);
+  EXPECT_TRUE(fails(readv(fd, &empty, 1), EINVAL)) << "before it is seen that nothing is asked";
+  close(fd);
+  const int writes = open(kNode, O_WRONLY), reads = open(kNode, O_RDONLY);
+  EXPECT_TRUE(fails(read(writes, bytes, 8), EBADF));
+  EXPECT_TRUE(fails(readv(writes, &part, 1), EBADF));
+  EXPECT_TRUE(fails(writev(reads, &empty, 1), EBADF));
+  close(writes);
+  close(reads);
+  // Attribute files have a position.
+  const int file = open("/sys/class/infiniband_verbs/abi_version", O_RDONLY);
+  const int broken = open(kUnreadable, O_RDONLY);
+  part.iov_len = 1;
+  EXPECT_EQ(preadv(file, &part, 1, 0), 1);
+  EXPECT_TRUE(fails(preadv(broken, &part, 1, 0), EIO));
+  close(file);
+  close(broken);
 }
 
 // lib/iov_iter.c:__import_iovec reads the list as user memory before the file sees it.
@@ -651,7 +905,7 @@ TEST(Descriptors, TheTraceIsNotTheProgramsToClose) {
   const pid_t child = fork();
   if (child == 0) {
     int own = -1;
-    for (int fd = 3; fd < 1024; ++fd) {
+    for (int fd = 3; fd < 5000; ++fd) {
       if (FdLink(fd).find("main.trace") != std::string::npos) own = fd;
     }
     if (own < 0) _exit(1);
@@ -668,6 +922,71 @@ TEST(Descriptors, TheTraceIsNotTheProgramsToClose) {
   int status = 0;
   waitpid(child, &status, 0);
   EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(Descriptors, TheTraceMakesRoomForTheProgram) {
+  close(open(kNode, O_RDWR));
+  EXPECT_EQ(0, InChild([] {
+              int own = -1;
+              for (int fd = 3; fd < 5000; ++fd) {
+                if (FdLink(fd).find("main.trace") != std::string::npos) own = fd;
+              }
+              if (own < 0) return 1;
+              if (fcntl(own, F_GETFD) != -1 || errno != EBADF) return 2;
+              struct rlimit limit;
+              getrlimit(RLIMIT_NOFILE, &limit);
+              if (own < static_cast<int>(std::min<rlim_t>(limit.rlim_cur, 4096))) return 3;
+              limit.rlim_cur = limit.rlim_max = std::max<rlim_t>(limit.rlim_max, 5000);
+              if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+              if (dup2(0, own) != own || fcntl(own, F_GETFD) != 0) return 4;
+              const size_t before = Trace().size();
+              close(open(kNode, O_RDWR));
+              if (Trace().size() == before) return 5;
+              struct stat standard, st;
+              if (fstat(0, &standard) != 0 || fstat(own, &st) != 0) return 6;
+              return st.st_ino == standard.st_ino && close(own) == 0 ? 0 : 7;
+            }));
+}
+
+// Programs count on the lowest number (open(2)).
+TEST(Descriptors, HaveTheNumbersOfAKernel) {
+  EXPECT_EQ(0, InChild([] {
+              closefrom(3);
+              constexpr int first = 3;
+              const int fd = open(kRxe, O_RDWR);
+              if (fd != first || GetContext(fd) != first + 1) return 1;
+              if (CreateChannel(fd) != first + 2) return 2;
+              if (CreateMappedCq(fd) == MAP_FAILED) return 3;
+              if (socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 20) != first + 3) return 4;
+              for (int next = first + 4; next < first + 8; ++next) {
+                if (open("/dev/null", O_RDONLY) != next) return 5;
+              }
+              return 0;
+            }));
+}
+
+// A daemon closes what it did not open; nothing of the device's hangs on that.
+TEST(Descriptors, ThatTheProgramDidNotOpenAreNotThere) {
+  EXPECT_EQ(
+      0, InChild([] {
+        const int fd = open(kRxe, O_RDWR);
+        const int events = GetContext(fd), netlink = socket(AF_NETLINK, SOCK_RAW, 20);
+        auto* before = static_cast<uint8_t*>(CreateMappedCq(fd));
+        if (before == MAP_FAILED) return 1;
+        for (int other = 3; other < 5000; ++other) {
+          if (other != fd && other != events && other != netlink) close(other);
+        }
+        before[4095] = 1;
+        if (CreateMappedCq(fd) == MAP_FAILED) return 2;
+        struct nlmsghdr get = {sizeof get, 0x1401, NLM_F_REQUEST | NLM_F_ROOT | NLM_F_MATCH, 1, 0};
+        if (send(netlink, &get, sizeof get, 0) != static_cast<ssize_t>(sizeof get)) return 3;
+        char answer[4096];
+        if (recv(netlink, answer, sizeof answer, MSG_DONTWAIT) <= 0) return 4;
+        closefrom(3);
+        const int again = open(kRxe, O_RDWR);
+        if (again != 3 || GetContext(again) != 4) return 5;
+        return CreateMappedCq(again) != MAP_FAILED ? 0 : 6;
+      }));
 }
 
 size_t Told(const char* text) {
@@ -722,7 +1041,6 @@ TEST(Sockets, ThatPassADescriptorOfADeviceAreNamed) {
 
 // The kernel's state is the same for both; here the child has a copy.
 TEST(Processes, AnInheritedFileThatAChildUsesIsNamed) {
-  constexpr char kRxe[] = "/dev/infiniband/uverbs1";
   const int fd = open(kRxe, O_RDWR);
   // include/uapi/rdma/ib_user_ioctl_verbs.h: UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT.
   struct {

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -39,9 +40,11 @@ long Word(T* pointer) {
   return reinterpret_cast<long>(pointer);
 }
 
+constexpr size_t kMostParts = 1024;  // UIO_MAXIOV
+
 int Gather(const struct msghdr& message, std::string* out) {
   size_t total = 0;
-  for (size_t i = 0; i < message.msg_iovlen && i < 1024; ++i) {
+  for (size_t i = 0; i < message.msg_iovlen; ++i) {
     struct iovec part;
     if (sys::CopyFromUser(&part, reinterpret_cast<uint64_t>(message.msg_iov + i), sizeof part) !=
         0) {
@@ -76,8 +79,12 @@ int GiveAddress(const struct sockaddr_nl& from, struct sockaddr* address, sockle
 
 RdmaSocket::~RdmaSocket() = default;
 
+void RdmaSocket::set_backing_fd(int fd) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  SocketFile::set_backing_fd(fd);
+}
+
 void RdmaSocket::Release() {
-  sys::Close(kernel_end_);
   if (!bound_) return;
   const std::lock_guard<std::mutex> lock(g_ports_mutex);
   Ports().erase(port_id_);
@@ -237,6 +244,7 @@ ssize_t RdmaSocket::SendMessage(const struct msghdr* user, int flags) {
   struct msghdr message;
   if (sys::CopyFromUser(&message, reinterpret_cast<uint64_t>(user), sizeof message) != 0)
     return -EFAULT;
+  if (message.msg_iovlen > kMostParts) return -EMSGSIZE;  // net/socket.c:copy_msghdr_from_user
   if (flags & MSG_OOB) return -EOPNOTSUPP;
   std::string datagram;
   const int copied = Gather(message, &datagram);
@@ -338,7 +346,7 @@ void RdmaSocket::Answer(const struct nlmsghdr& header, const std::string& whole,
 
 void RdmaSocket::Deliver(const std::string& datagram) {
   // A receiver that does not receive loses messages, as with a full netlink socket.
-  Raw(SYS_sendto, kernel_end_, Word(datagram.data()), static_cast<long>(datagram.size()),
+  Raw(SYS_sendto, backing_fd(), Word(datagram.data()), static_cast<long>(datagram.size()),
       MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
@@ -359,7 +367,7 @@ void RdmaSocket::ContinueDump() {
 
 // netlink_recvmsg
 ssize_t RdmaSocket::ReceiveMessage(struct msghdr* message, int flags) {
-  // The pair has no names: ours is put in afterwards.
+  // Its real name is not the one to be seen: that is put in afterwards.
   void* const name = message->msg_name;
   const socklen_t room = message->msg_namelen;
   message->msg_name = nullptr;
@@ -405,6 +413,23 @@ namespace vabi {
 
 namespace {
 
+// A datagram socket that is connected to itself, by a name that Linux finds (unix(7): autobind);
+// close-on-exec. The descriptor, or -errno.
+int MakeEcho() {
+  const int fd = static_cast<int>(sys::Syscall(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (fd < 0) return fd;
+  struct sockaddr_un name = {};
+  name.sun_family = AF_UNIX;
+  socklen_t length = sizeof name;
+  const long at = reinterpret_cast<long>(&name);
+  long error = sys::Syscall(SYS_bind, fd, at, sizeof name.sun_family);
+  if (error == 0) error = sys::Syscall(SYS_getsockname, fd, at, reinterpret_cast<long>(&length));
+  if (error == 0) error = sys::Syscall(SYS_connect, fd, at, length);
+  if (error == 0) return fd;
+  sys::Close(fd);
+  return static_cast<int>(error);
+}
+
 // A socket that could not be made: libibverbs then goes by sysfs, and the trace says why.
 int RefuseSocket(const World& world, RuleId rule) {
   const RuleEntry& entry = world.Rule(rule);
@@ -433,12 +458,10 @@ int FakeKernel::OpenNetlink(int type, int protocol, Opened* out) {
   if (world->Knob(KnobId::netlink_level) == 0) {
     return RefuseSocket(*world, RuleId::netlink_no_family);
   }
-  int pair[2];
-  const long result = sys::Syscall(SYS_socketpair, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0,
-                                   reinterpret_cast<long>(pair));
-  if (result < 0) return static_cast<int>(result);
-  out->fd = pair[0];
-  out->file = std::make_shared<netlink::RdmaSocket>(*world, pair[1], kind);
+  out->fd = MakeEcho();
+  if (out->fd < 0) return out->fd;
+  out->file = std::make_shared<netlink::RdmaSocket>(*world, kind);
+  out->file->set_backing_fd(out->fd);
   return 0;
 }
 

@@ -13,15 +13,15 @@
 
 namespace vabi::netlink {
 
-// One NETLINK_RDMA socket. The process' descriptor is one end of a pair of datagram sockets; the
-// kernel's end is here, and what the kernel says is written into it, so that receiving, peeking,
-// truncation, time limits and poll are the real kernel's.
+// One NETLINK_RDMA socket. The process' descriptor is a datagram socket that is connected to
+// itself: what the kernel says is sent on it, so that receiving, peeking, truncation, time limits
+// and poll are the real kernel's.
 class RdmaSocket : public SocketFile {
  public:
-  RdmaSocket(const World& world, int kernel_end, int type)
-      : world_(world), kernel_end_(kernel_end), type_(type) {}
+  RdmaSocket(const World& world, int type) : world_(world), type_(type) {}
   ~RdmaSocket() override;
 
+  void set_backing_fd(int fd) override;
   ssize_t Read(void* user, size_t size, bool nonblock) override;
   ssize_t Write(const void* user, size_t size) override;
   long Ioctl(unsigned long request, void* argument) override;
@@ -47,7 +47,6 @@ class RdmaSocket : public SocketFile {
   void ContinueDump();
 
   const World& world_;
-  const int kernel_end_;
   const int type_;
   std::mutex mutex_;
   bool bound_ = false;

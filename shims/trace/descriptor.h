@@ -6,6 +6,8 @@ namespace vabi::trace {
 
 // The descriptor behind this process' trace, or -1: none. Programs must not close it.
 int Descriptor();
+// The program wants the number: the trace goes on by another, which is the answer; -1: no more.
+int MoveDescriptor();
 
 }  // namespace vabi::trace
 

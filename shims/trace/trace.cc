@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "shims/sys/own_fd.h"
 #include "shims/sys/sys.h"
 #include "shims/trace/descriptor.h"
 #include "shims/trace/errno_name.h"
@@ -169,17 +170,17 @@ void Attributes(Line* line, const Record& record) {
 
 }  // namespace
 
-// Out of the way of programs that count on low numbers, where the limit allows it.
-static int High(int fd) {
-  constexpr int kLowestFd = 700;
-  if (fd < 0) return fd;
-  const long high = sys::Syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, kLowestFd);
-  if (high < 0) return fd;
-  sys::Close(fd);
-  return static_cast<int>(high);
-}
-
 int Descriptor() { return trace_fd.load(std::memory_order_relaxed); }
+
+int MoveDescriptor() {
+  const int fd = trace_fd.load(std::memory_order_relaxed);
+  // To any other number first: the program's number must be free of it.
+  const long other = sys::Syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 0);
+  const int moved = other < 0 ? -1 : sys::MoveAside(static_cast<int>(other));
+  trace_fd.store(moved, std::memory_order_relaxed);
+  sys::Close(fd);
+  return moved;
+}
 
 bool Enabled() { return trace_fd.load(std::memory_order_relaxed) >= 0 && !OnlyGaps(); }
 
@@ -191,9 +192,10 @@ bool Wants(const Record& record) {
 void Open(const char* path) {
   const bool gaps = IsGaps(path);
   path = FileOf(path);
-  const int fd = path == nullptr || path[0] == '\0'
-                     ? -1
-                     : High(sys::Open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  const int fd =
+      path == nullptr || path[0] == '\0'
+          ? -1
+          : sys::MoveAside(sys::Open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   only_gaps.store(gaps);
   gaps_written.store(0);
   const int old = trace_fd.exchange(fd < 0 ? -1 : fd);

@@ -55,9 +55,9 @@ struct PortAttributes {
 
 // Answer to an mmap of the device node.
 struct MapReply {
-  // One of: memory of the driver that the NIC also sees (a memfd and offset), or anonymous pages.
-  int memfd = -1;
-  int64_t memfd_offset = 0;
+  // One of: memory of the driver that the NIC also sees (shims/sys/shared_memory.h), or anonymous
+  // pages.
+  void* memory = nullptr;
   bool anonymous = false;
   const char* kind = "";  // for the trace: "UAR", "CQ"; static storage
   // Where the process sees it; filled by the core after mapping, for drivers that watch the page.

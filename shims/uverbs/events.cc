@@ -2,7 +2,6 @@
 #include "shims/uverbs/events.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 
 #include "shims/sys/sys.h"
 #include "shims/trace/trace.h"
+#include "shims/uverbs/readiness.h"
 #include "shims/uverbs/uverbs_file.h"
 
 namespace vabi {
@@ -23,6 +23,11 @@ char const kAsyncName[] = "anon_inode:[infinibandevent]";
 }  // namespace
 
 EventFile::EventFile(const UverbsFile* owner) : owner_(owner->serial()), world_(&owner->world()) {}
+
+void EventFile::set_backing_fd(int fd) {
+  std::lock_guard lock(mutex_);
+  File::set_backing_fd(fd);
+}
 
 // uverbs_main.c:ib_uverbs_event_read
 ssize_t EventFile::Read(void* user, size_t size, bool nonblock) {
@@ -39,8 +44,10 @@ ssize_t EventFile::Read(void* user, size_t size, bool nonblock) {
   ssize_t result;
   for (;;) {
     Event event;
+    uint32_t turn;
     {
       std::lock_guard lock(mutex_);
+      turn = turn_.load(std::memory_order_relaxed);
       if (!events_.empty()) {
         if (EventSize() > size) {
           result = refuse(RuleId::event_read_short);
@@ -69,9 +76,10 @@ ssize_t EventFile::Read(void* user, size_t size, bool nonblock) {
                  : -EFAULT;
     break;
   wait:
-    const int answer = sys::Poll(backing_fd(), POLLIN, -1);
-    if (answer < 0) {
-      result = answer;
+    // wait_event_interruptible: -ERESTARTSYS, so that SA_RESTART decides whether a signal ends the
+    // call. That is so of a futex without time limit as well, and not of poll (signal(7)).
+    if (sys::FutexWait(reinterpret_cast<const uint32_t*>(&turn_), turn, -1) == -EINTR) {
+      result = -EINTR;
       break;
     }
   }
@@ -82,7 +90,8 @@ ssize_t EventFile::Read(void* user, size_t size, bool nonblock) {
   return result;
 }
 
-ssize_t EventFile::Write(const void*, size_t) { return -EBADF; }
+ssize_t EventFile::Write(const void*, size_t) { return CheckWrite(); }
+int EventFile::CheckWrite() const { return -EBADF; }
 
 // uverbs_main.c:ib_uverbs_event_poll
 short EventFile::PollAs(bool readable) const {
@@ -109,7 +118,8 @@ void EventFile::Push(const Event& event) {
   std::lock_guard lock(mutex_);
   if (closed_) return;
   events_.push_back(event);
-  Signal();
+  // wake_up_interruptible for each event: a waiter with EPOLLET sees an edge for each.
+  Signal(true);
 }
 
 void EventFile::Forget(const void* object) {
@@ -120,15 +130,14 @@ void EventFile::Forget(const void* object) {
   Signal();
 }
 
-void EventFile::Signal() {
+void EventFile::Signal(bool fresh) {
   const bool wanted = closed_ || !events_.empty();
-  if (wanted == signalled_ || backing_fd() < 0) return;
-  uint64_t count = 1;
   if (wanted) {
-    sys::Write(backing_fd(), &count, sizeof(count));
-  } else if (sys::Poll(backing_fd(), POLLIN, 0) == 1) {
-    sys::Read(backing_fd(), &count, sizeof(count));
+    turn_.fetch_add(1, std::memory_order_relaxed);
+    sys::FutexWake(reinterpret_cast<const uint32_t*>(&turn_), INT32_MAX);
   }
+  if ((wanted == signalled_ && !fresh) || backing_fd() < 0) return;
+  SetReadable(backing_fd(), wanted);
   signalled_ = wanted;
 }
 
@@ -144,7 +153,8 @@ const char* CompletionChannel::Name() const { return kCompletionName; }
 
 std::shared_ptr<CompletionChannel> CompletionChannel::From(const std::shared_ptr<File>& file) {
   if (!file || file->Name() != kCompletionName) return nullptr;
-  return std::static_pointer_cast<CompletionChannel>(file);
+  return std::static_pointer_cast<CompletionChannel>(
+      static_cast<EventFile*>(file.get())->shared_from_this());
 }
 
 void AsyncEventFile::Report(uint64_t element, uint32_t event_type, uint32_t* reported,
@@ -161,10 +171,11 @@ const char* AsyncEventFile::Name() const { return kAsyncName; }
 
 std::shared_ptr<AsyncEventFile> AsyncEventFile::From(const std::shared_ptr<File>& file) {
   if (!file || file->Name() != kAsyncName) return nullptr;
-  return std::static_pointer_cast<AsyncEventFile>(file);
+  return std::static_pointer_cast<AsyncEventFile>(
+      static_cast<EventFile*>(file.get())->shared_from_this());
 }
 
-int ReserveEventFd() { return sys::EventFd(0, EFD_CLOEXEC); }
+int ReserveEventFd() { return MakeReadiness(); }
 
 void InstallEventFile(int fd, std::shared_ptr<EventFile> file) {
   file->set_backing_fd(fd);

@@ -2,6 +2,7 @@
 #ifndef VABI_SHIMS_UVERBS_EVENTS_H_
 #define VABI_SHIMS_UVERBS_EVENTS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -12,18 +13,20 @@
 #include "shims/uverbs/objects.h"
 
 // Files from which a program reads events: completion channels and async event files
-// (uverbs_main.c: ib_uverbs_event_read). The backing descriptor is an eventfd that is readable
-// exactly while there are events, so poll and epoll work natively.
+// (uverbs_main.c: ib_uverbs_event_read). The backing descriptor is readable exactly while there are
+// events and never writable, so select, poll and epoll work natively (readiness.h).
 
 namespace vabi {
 
 class UverbsFile;
 
-class EventFile : public File {
+class EventFile : public File, public std::enable_shared_from_this<EventFile> {
  public:
+  void set_backing_fd(int fd) override;
   ssize_t Read(void* user, size_t size, bool nonblock) override;
   // anon_inode_getfile(…, O_RDONLY): fs/read_write.c:vfs_write
   ssize_t Write(const void* user, size_t size) override;
+  int CheckWrite() const override;
   bool StatAs(unsigned int* mode, uint64_t* rdev) const override;
   bool ReadOnly() const override { return true; }
   short PollAs(bool readable) const override;
@@ -46,12 +49,15 @@ class EventFile : public File {
   virtual size_t EventSize() const = 0;
 
  private:
-  void Signal();  // makes the backing descriptor readable exactly when it should be
+  // Makes the backing descriptor readable exactly when it should be, and wakes readers. `fresh`:
+  // whoever waits is told anew, even where it was readable already.
+  void Signal(bool fresh = false);
 
   mutable std::mutex mutex_;
   std::deque<Event> events_;
   bool closed_ = false;
   bool signalled_ = false;
+  std::atomic<uint32_t> turn_{0};  // readers wait here; raised with every change
   uint64_t owner_;
   const World* world_;
 };
@@ -84,11 +90,11 @@ class AsyncEventFile : public EventFile {
   size_t EventSize() const override { return 16; }  // struct ib_uverbs_async_event_desc
 };
 
-// Makes the file with its backing eventfd and puts it into the process' descriptor table: the
+// Makes the file with its backing descriptor and puts it into the process' descriptor table: the
 // descriptor, or -errno.
 int InstallEventFile(std::shared_ptr<EventFile> file);
-// The two halves of it, for commands that answer before they are sure: a close-on-exec eventfd, or
-// -errno; and the file behind it.
+// The two halves of it, for commands that answer before they are sure: a close-on-exec descriptor,
+// or -errno; and the file behind it.
 int ReserveEventFd();
 void InstallEventFile(int fd, std::shared_ptr<EventFile> file);
 

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Completion channels and async event files (uverbs_main.c:ib_uverbs_event_read).
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <thread>
 
 #include "shims/uverbs/test_uverbs.h"
@@ -90,6 +96,79 @@ TEST_F(EventsTest, BlockingReadWaits) {
   uint64_t handle = 0;
   EXPECT_EQ(8, channel_->Read(&handle, 8, false));
   notifier.join();
+}
+
+// uverbs_main.c:ib_uverbs_event_read waits by wait_event_interruptible: the handler's SA_RESTART
+// decides (signal(7)).
+TEST_F(EventsTest, ASignalEndsAReadUnlessItsHandlerRestarts) {
+  static std::atomic<int> handled;
+  const pthread_t reader = pthread_self();
+  struct sigaction before;
+  for (const bool restart : {false, true}) {
+    struct sigaction action = {};
+    action.sa_handler = [](int) { ++handled; };
+    action.sa_flags = restart ? SA_RESTART : 0;
+    ASSERT_EQ(0, sigaction(SIGUSR1, &action, restart ? nullptr : &before));
+    std::atomic<bool> ended{false};
+    handled = 0;
+    std::thread sender([&] {
+      for (int i = 0; i < 2000 && !ended && !(restart && handled >= 20); ++i) {
+        pthread_kill(reader, SIGUSR1);
+        usleep(1000);
+      }
+      channel_->Notify(*cq_);
+    });
+    uint64_t handle;
+    EXPECT_EQ(restart ? 8 : -EINTR, channel_->Read(&handle, 8, false)) << restart;
+    ended = true;
+    sender.join();
+    while (channel_->Read(&handle, 8, true) == 8) {
+    }
+  }
+  sigaction(SIGUSR1, &before, nullptr);
+}
+
+// uverbs_main.c:ib_uverbs_comp_handler wakes the waiters for each event, so each is an edge.
+TEST_F(EventsTest, EachEventIsAnEdge) {
+  const int epoll = epoll_create1(EPOLL_CLOEXEC);
+  epoll_event event = {};
+  event.events = EPOLLIN | EPOLLET;
+  ASSERT_EQ(0, epoll_ctl(epoll, EPOLL_CTL_ADD, fd_, &event));
+  EXPECT_EQ(0, epoll_wait(epoll, &event, 1, 0));
+  channel_->Notify(*cq_);
+  EXPECT_EQ(1, epoll_wait(epoll, &event, 1, 0));
+  EXPECT_EQ(0, epoll_wait(epoll, &event, 1, 0));
+  channel_->Notify(*cq_);
+  EXPECT_EQ(1, epoll_wait(epoll, &event, 1, 0));
+  uint64_t handle;
+  EXPECT_EQ(8, channel_->Read(&handle, 8, true));
+  EXPECT_TRUE(Readable());
+  EXPECT_EQ(8, channel_->Read(&handle, 8, true));
+  EXPECT_FALSE(Readable());
+  close(epoll);
+}
+
+// uverbs_main.c:ib_uverbs_event_poll says EPOLLIN | EPOLLRDNORM, and of writing nothing.
+TEST_F(EventsTest, IsNeverWritable) {
+  const int epoll = epoll_create1(EPOLL_CLOEXEC);
+  epoll_event event = {};
+  event.events = EPOLLIN | EPOLLOUT;
+  ASSERT_EQ(0, epoll_ctl(epoll, EPOLL_CTL_ADD, fd_, &event));
+  for (const bool readable : {false, true}) {
+    if (readable) channel_->Notify(*cq_);
+    EXPECT_EQ(readable ? 1 : 0, epoll_wait(epoll, &event, 1, 0));
+    EXPECT_EQ(readable ? static_cast<uint32_t>(EPOLLIN) : event.events, event.events);
+    fd_set in, out;
+    FD_ZERO(&in);
+    FD_ZERO(&out);
+    FD_SET(fd_, &in);
+    FD_SET(fd_, &out);
+    timeval none = {};
+    EXPECT_EQ(readable ? 1 : 0, select(fd_ + 1, &in, &out, nullptr, &none));
+    EXPECT_EQ(readable, FD_ISSET(fd_, &in) != 0);
+    EXPECT_FALSE(FD_ISSET(fd_, &out));
+  }
+  close(epoll);
 }
 
 // uverbs_destroy_ufile_hw closes the channels of the file.

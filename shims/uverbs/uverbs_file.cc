@@ -12,6 +12,7 @@
 #include <cstring>
 #include <string>
 
+#include "shims/sys/shared_memory.h"
 #include "shims/sys/sys.h"
 #include "shims/trace/gaps.h"
 #include "shims/uverbs/destroy.h"
@@ -40,8 +41,19 @@ UverbsFile::~UverbsFile() { Release(); }
 
 ssize_t UverbsFile::Write(const void* user, size_t size) {
   ScriptCommand(device_);
-  if ((access_mode_ & O_ACCMODE) == O_RDONLY) return -EBADF;  // fs/read_write.c:vfs_write
+  if (const int error = CheckWrite()) return error;
   return RunWrite(*this, user, size);
+}
+
+// fs/read_write.c: vfs_read, vfs_write. uverbs_fops has a write, and nothing that reads.
+ssize_t UverbsFile::Read(void*, size_t, bool) { return CheckRead(); }
+int UverbsFile::CheckRead() const {
+  const int mode = access_mode_ & O_ACCMODE;
+  return mode == O_RDONLY || mode == O_RDWR ? -EINVAL : -EBADF;
+}
+int UverbsFile::CheckWrite() const {
+  const int mode = access_mode_ & O_ACCMODE;
+  return mode == O_WRONLY || mode == O_RDWR ? 0 : -EBADF;
 }
 
 long UverbsFile::Ioctl(unsigned long request, void* argument) {
@@ -234,10 +246,13 @@ long UverbsFile::Mmap(void* address, size_t length, int protection, int flags, i
   }
   if (error != 0) return finish(error);
   const int kept = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_SHARED | MAP_PRIVATE);
-  void* mapped =
-      reply.anonymous || reply.memfd < 0
-          ? sys::Mmap(address, length, protection, kept | MAP_ANONYMOUS, -1, 0)
-          : sys::Mmap(address, length, protection, kept, reply.memfd, reply.memfd_offset);
+  const bool shared = !reply.anonymous && reply.memory != nullptr;
+  const bool copied = shared && (flags & MAP_PRIVATE) && (protection & PROT_WRITE);
+  if (copied) call.record.unmodelled = "mmap: a private mapping is a copy from the start";
+  void* mapped = shared && !copied
+                     ? sys::MapAgain(reply.memory, length, address, protection, flags)
+                     : sys::Mmap(address, length, protection, kept | MAP_ANONYMOUS, -1, 0);
+  if (copied && !sys::IsError(mapped)) std::memcpy(mapped, reply.memory, length);
   const long result = reinterpret_cast<long>(mapped);
   if (result >= 0 || result < -4095) {
     mappings_.push_back(

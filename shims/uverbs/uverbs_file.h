@@ -24,7 +24,10 @@ class UverbsFile : public File, public std::enable_shared_from_this<UverbsFile> 
   explicit UverbsFile(Device& device, int node = -1);
   ~UverbsFile() override;
 
+  ssize_t Read(void* user, size_t size, bool nonblock) override;
   ssize_t Write(const void* user, size_t size) override;
+  int CheckRead() const override;
+  int CheckWrite() const override;
   long Ioctl(unsigned long request, void* argument) override;
   long Mmap(void* address, size_t length, int protection, int flags, int64_t offset) override;
   bool StatAs(unsigned int* mode, uint64_t* rdev) const override;

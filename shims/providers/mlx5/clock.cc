@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "shims/providers/mlx5/clock.h"
 
-#include <sys/mman.h>
-
 #include <cerrno>
 
 #include "shims/providers/mlx5/capabilities.h"
 #include "shims/providers/mlx5/wire_format.h"
+#include "shims/sys/shared_memory.h"
 #include "shims/sys/sys.h"
 
 namespace vabi::mlx5 {
@@ -18,28 +17,7 @@ constexpr uint64_t kNsPerMs = 1000000;
 // MLX5_CYCLES).
 constexpr uint64_t kMask = (1ULL << 41) - 1;
 
-struct Page {
-  int fd = -1;
-  uint8_t* bytes = nullptr;
-};
-Page register_page;
-
-int MakePage(const char* name, Page* page) {
-  const int fd = sys::MemfdCreate(name, MFD_CLOEXEC);
-  if (fd < 0) return fd;
-  if (const int error = sys::Ftruncate(fd, kPage); error != 0) {
-    sys::Close(fd);
-    return error;
-  }
-  void* mapped = sys::Mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (sys::IsError(mapped)) {
-    sys::Close(fd);
-    return sys::ErrorOf(mapped);
-  }
-  page->fd = fd;
-  page->bytes = static_cast<uint8_t*>(mapped);
-  return fd;
-}
+uint8_t* register_page;
 
 uint64_t CyclesNow() {
   const uint64_t ns = sys::MonotonicNs();
@@ -53,26 +31,29 @@ uint64_t Clock::cycles_ = 1;
 
 void Clock::Tick() {
   cycles_ = CyclesNow();
-  if (register_page.bytes != nullptr) Store64(register_page.bytes, cycles_);
+  if (register_page != nullptr) Store64(register_page, cycles_);
 }
 
-int Clock::RegisterPage() {
-  if (register_page.fd >= 0) return register_page.fd;
-  const int fd = MakePage("mlx5-core-clock", &register_page);
-  if (fd >= 0) Store64(register_page.bytes, CyclesNow());
-  return fd;
+void* Clock::RegisterPage() {
+  if (register_page != nullptr) return register_page;
+  void* page = sys::MakeShared(kPage);
+  if (sys::IsError(page)) return page;
+  register_page = static_cast<uint8_t*>(page);
+  Store64(register_page, CyclesNow());
+  return page;
 }
 
-int Clock::InfoPage(const World& world) {
-  static Page page;
-  if (page.fd >= 0) return page.fd;
-  const int fd = MakePage("mlx5-clock-info", &page);
-  if (fd < 0) return fd;
+void* Clock::InfoPage(const World& world) {
+  static void* made;
+  if (made != nullptr) return made;
+  void* page = sys::MakeShared(kPage);
+  if (sys::IsError(page)) return page;
+  made = page;
   // timecounter: ns = cycles * mult >> shift.
   constexpr int kShift = 21;
   constexpr uint64_t kMult = (kNsPerMs << kShift) / kCaps.device_frequency_khz;
   const uint64_t cycles = CyclesNow() & kMask;
-  Body info(world, page.bytes, kPage);
+  Body info(world, static_cast<uint8_t*>(page), kPage);
   const uint64_t now = sys::MonotonicNs();
   // The structure became a generic one in 7.3; a kernel has one name or the other.
 #define SET(field, value)                               \
@@ -86,7 +67,7 @@ int Clock::InfoPage(const World& world) {
   SET(mask, kMask);
   SET(overflow_period, 10 * kNsPerMs * 1000);
 #undef SET
-  return fd;
+  return page;
 }
 
 }  // namespace vabi::mlx5

@@ -17,10 +17,11 @@ class Clock {
   static uint64_t Cycles() { return cycles_; }
   // Takes the time; once a turn, with fabric::Lock() held. Also moves the register's page on.
   static void Tick();
-  // A page that holds internal_timer_h and internal_timer_l, big-endian, as a memfd; -errno.
-  static int RegisterPage();
-  // struct mlx5_ib_clock_info as this kernel lays it out, as a memfd; -errno.
-  static int InfoPage(const World& world);
+  // Pages to map (shims/sys/shared_memory.h), or -errno (sys::IsError). This one holds
+  // internal_timer_h and internal_timer_l, big-endian.
+  static void* RegisterPage();
+  // struct mlx5_ib_clock_info as this kernel lays it out.
+  static void* InfoPage(const World& world);
 
  private:
   static uint64_t cycles_;

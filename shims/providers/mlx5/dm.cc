@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// dm.c (main.c before 5.12): device memory. It is a memfd that both the NIC and the program map.
-#include <sys/mman.h>
-
+// dm.c (main.c before 5.12): device memory. Both the NIC and the program map it.
 #include <atomic>
 #include <cerrno>
 
 #include "shims/providers/mlx5/capabilities.h"
 #include "shims/providers/mlx5/driver.h"
+#include "shims/sys/shared_memory.h"
 #include "shims/sys/sys.h"
 #include "shims/uverbs/attr_spec.h"
 #include "shims/uverbs/context.h"
@@ -25,13 +24,9 @@ constexpr uint32_t kBaseAlignment = 6;           // MLX5_MEMIC_BASE_ALIGN
 std::atomic<uint64_t> memory_used{0};  // of the device's, in pages; one device's worth for all
 
 int MakeMemory(uint64_t size, DmState* state) {
-  const int fd = sys::MemfdCreate("mlx5-device-memory", MFD_CLOEXEC);
-  if (fd < 0) return fd;
-  state->memfd = fd;
-  if (const int error = sys::Ftruncate(fd, static_cast<off_t>(size)); error != 0) return error;
-  void* mapped = sys::Mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (sys::IsError(mapped)) return sys::ErrorOf(mapped);
-  state->base = static_cast<uint8_t*>(mapped);
+  void* memory = sys::MakeShared(size);
+  if (sys::IsError(memory)) return sys::ErrorOf(memory);
+  state->base = static_cast<uint8_t*>(memory);
   state->size = size;
   return 0;
 }
@@ -103,7 +98,6 @@ DmState::~DmState() {
     sys::Munmap(base, size);
     memory_used.fetch_sub(size / kPage);
   }
-  if (memfd >= 0) sys::Close(memfd);
 }
 
 int Mlx5Driver::AllocDm(Call& call, Dm& dm, uint32_t log_alignment) {
@@ -147,7 +141,7 @@ int Mlx5Driver::AllocDm(Call& call, Dm& dm, uint32_t log_alignment) {
   state->context = &context;
   const auto command = static_cast<uint32_t>(world.Flag(VABI_C(MLX5_IB_MMAP_DEVICE_MEM)));
   state->page =
-      context.Insert(command, command, {MapEntry::Kind::kDeviceMemory, size, 0, state->memfd, 0});
+      context.Insert(command, command, {MapEntry::Kind::kDeviceMemory, size, 0, state->base});
   if (state->page == 0) return call.Refuse(RuleId::mlx5_map_entries_full);
   const auto index = static_cast<uint16_t>(state->page & 0xffff);
   const uint64_t offset = 0;

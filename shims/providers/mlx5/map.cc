@@ -5,6 +5,7 @@
 #include "shims/providers/mlx5/capabilities.h"
 #include "shims/providers/mlx5/clock.h"
 #include "shims/providers/mlx5/driver.h"
+#include "shims/sys/sys.h"
 #include "shims/uverbs/device.h"
 
 namespace vabi::mlx5 {
@@ -109,9 +110,9 @@ class Mapper {
     return MapMemory(Clock::InfoPage(call_.world));
   }
 
-  int MapMemory(int memfd) {
-    if (memfd < 0) return memfd;
-    reply_->memfd = memfd;
+  int MapMemory(void* memory) {
+    if (sys::IsError(memory)) return sys::ErrorOf(memory);
+    reply_->memory = memory;
     return 0;
   }
 
@@ -137,12 +138,8 @@ class Mapper {
                        length_ != ((entry.length + kPage - 1) & ~(kPage - 1)))) {
       return call_.Refuse(RuleId::mlx5_map_entry_length);
     }
-    if (entry.memfd < 0) {
-      reply_->anonymous = true;
-    } else {
-      reply_->memfd = entry.memfd;
-      reply_->memfd_offset = entry.memfd_offset;
-    }
+    reply_->memory = entry.memory;
+    reply_->anonymous = entry.memory == nullptr;
     return 0;
   }
 

@@ -22,8 +22,7 @@ struct MapEntry {
   enum class Kind : uint8_t { kUarWriteCombining, kUarNonCached, kVar, kDeviceMemory } kind;
   uint64_t length;  // bytes
   uint32_t page_index;
-  int memfd = -1;  // kDeviceMemory
-  int64_t memfd_offset = 0;
+  void* memory = nullptr;  // kDeviceMemory
 };
 
 // struct mlx5_ib_ucontext and mlx5_bfreg_info
@@ -78,7 +77,6 @@ struct DmState final : DriverState {
   uint8_t* base = nullptr;
   uint64_t size = 0;
   uint64_t requested = 0;
-  int memfd = -1;
   uint32_t page = 0;  // its MapEntry
   ContextState* context = nullptr;
   ~DmState() override;

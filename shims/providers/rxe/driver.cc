@@ -134,8 +134,7 @@ int RxeDriver::Map(Call& call, Context& context, uint64_t offset, uint64_t lengt
   const bool too_long =
       length > UINT64_MAX - kPageMask || ((length + kPageMask) & ~kPageMask) > found->size;
   if (call.Violates(RuleId::rxe_mmap_size, too_long)) return call.Refuse(RuleId::rxe_mmap_size);
-  reply->memfd = arena.fd();
-  reply->memfd_offset = found->offset;
+  reply->memory = found->memory;
   arena.pending.erase(found);
   return 0;
 }

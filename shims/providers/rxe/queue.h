@@ -11,23 +11,21 @@
 #include "shims/uverbs/driver.h"
 
 // The queues that rxe shares with a program (rxe_queue.c, rxe_mmap.c): a header with two indices
-// and elements of a power of two bytes. All of a device lie in one memory file, each at the offset
-// that the program is told to give to mmap.
+// and elements of a power of two bytes. Each has an offset in its device, which the program is told
+// to give to mmap.
 
 namespace vabi::rxe {
 
 class Queue;
 
-// The device's memory file, and the queues in it that wait to be mapped (rxe_dev.pending_mmaps).
+// Where the device's queues lie for mmap, and those that wait to be mapped (rxe_dev.pending_mmaps).
 // Used with the fabric's lock held.
 class Arena {
  public:
-  ~Arena();
-
-  // Room for `size` bytes (a multiple of the page size): its offset, or -errno.
+  // Room for `size` bytes: its offset.
   int64_t Allocate(uint64_t size, uint64_t alignment);
-  void Free(int64_t offset, uint64_t size);
-  int fd() const { return fd_; }
+  // Nobody maps it any more.
+  void Free(int64_t offset);
 
   // rxe_mmap: a queue may be mapped once, by the context that made it.
   struct Pending {
@@ -35,11 +33,11 @@ class Arena {
     int64_t offset;
     uint64_t size;
     const char* kind;
+    void* memory;
   };
   std::vector<Pending> pending;
 
  private:
-  int fd_ = -1;
   int64_t next_ = 0;
 };
 

@@ -22,7 +22,8 @@ int PinMemory(Call& call, uint64_t address, uint64_t size, bool writable) {
   if (call.Violates(RuleId::mlx5_pin_range, end < address || rounded_end < end)) {
     return call.Refuse(RuleId::mlx5_pin_range);
   }
-  if (call.Violates(RuleId::mlx5_pin_nothing, rounded_end == start)) {
+  const uint64_t pages = (rounded_end - start) / kPage;
+  if (call.Violates(RuleId::mlx5_pin_nothing, pages == 0 || pages > UINT32_MAX)) {
     return call.Refuse(RuleId::mlx5_pin_nothing);
   }
   if (!sys::UserRangeMapped(start, rounded_end - start, writable))

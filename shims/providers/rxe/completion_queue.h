@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "shims/providers/rxe/pool.h"
 #include "shims/providers/rxe/queue.h"
 #include "shims/uverbs/objects.h"
 
@@ -29,6 +30,7 @@ struct CompletionQueue : DriverState {
 
   Cq& cq;
   Queue queue;
+  Pool::Seat seat;
   uint8_t notify = 0;  // enum ib_cq_notify_flags: 1 solicited, 2 the next one
 };
 

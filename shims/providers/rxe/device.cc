@@ -15,6 +15,11 @@ using fabric::Wording;
 // rxe.h and rxe_param.h: indices of windows begin here, those of SRQs there.
 constexpr uint32_t kFirstWindow = 0x80001, kFirstSrq = 0x20001;
 
+// One that the kernel's MAD layer has objects in as well.
+Pool PoolOf(const World& world, KnobId max) {
+  return Pool(world.Knob(max), world.Knob(KnobId::rxe_kernel_objects));
+}
+
 // rxe_req.c, rxe_comp.c, rxe_resp.c: which status each fault gets, and who goes to error for it.
 Wording WordingOf(const World& world) {
   Wording wording;
@@ -62,6 +67,14 @@ RxeDevice::RxeDevice(const Device& device)
       local_flushed(device.world().Knob(KnobId::rxe_local_flushed) != 0),
       error_filled(device.world().Knob(KnobId::rxe_error_filled) != 0),
       flushes_later(device.world().Knob(KnobId::rxe_error_flushes_later) != 0),
+      contexts(device.world().Knob(KnobId::rxe_max_ucontext), 0),
+      pds(PoolOf(device.world(), KnobId::rxe_max_pd)),
+      cqs(PoolOf(device.world(), KnobId::rxe_max_cq)),
+      qps(PoolOf(device.world(), KnobId::rxe_max_qp)),
+      srqs(device.world().Knob(KnobId::rxe_max_srq), 0),
+      regions(PoolOf(device.world(), KnobId::rxe_max_mr)),
+      windows(device.world().Knob(KnobId::rxe_max_mw), 0),
+      handles(device.world().Knob(KnobId::rxe_max_ah), 0),
       next_window(kFirstWindow),
       next_srq(kFirstSrq) {}
 

@@ -9,6 +9,7 @@
 #include "shims/fabric/fabric.h"
 #include "shims/fabric/nic.h"
 #include "shims/providers/rxe/layout.h"
+#include "shims/providers/rxe/pool.h"
 #include "shims/providers/rxe/queue.h"
 #include "shims/uverbs/device.h"
 
@@ -42,6 +43,7 @@ class RxeDevice : public fabric::Pollable {
   const bool access_event, last_wqe_event, drain_by_slot, local_flushed, error_filled,
       flushes_later;
 
+  Pool contexts, pds, cqs, qps, srqs, regions, windows, handles;
   Arena arena;
   std::vector<QueuePair*> waiting;
   std::unordered_map<uint32_t, Ah*> address_handles;  // by ah_num
@@ -52,8 +54,13 @@ class RxeDevice : public fabric::Pollable {
   std::atomic<bool> polled_{false};
 };
 
+struct ContextState : DriverState {
+  Pool::Seat seat;
+};
+
 struct ProtectionDomain : DriverState {
   uint32_t number = 0;
+  Pool::Seat seat;
 };
 
 inline uint32_t NumberOf(const Pd* pd) {

@@ -112,9 +112,13 @@ RxeDevice& RxeDriver::Of(const Device& device) {
   return *rxe_;
 }
 
-int RxeDriver::AllocContext(Call&, Context& context) {
+int RxeDriver::AllocContext(Call& call, Context& context) {
   std::lock_guard lock(fabric::Lock());
-  Of(*context.device);
+  auto state = std::make_unique<ContextState>();
+  state->seat = Of(*context.device).contexts.Take();
+  if (call.Violates(RuleId::rxe_context_full, state->seat.over()))
+    return call.Refuse(RuleId::rxe_context_full);
+  context.driver = std::move(state);
   fabric::AddDevice(context.device->number(), context.device->image());
   return 0;
 }
@@ -139,8 +143,11 @@ int RxeDriver::Map(Call& call, Context& context, uint64_t offset, uint64_t lengt
   return 0;
 }
 
-int RxeDriver::AllocPd(Call&, Pd& pd) {
+int RxeDriver::AllocPd(Call& call, Pd& pd) {
   auto state = std::make_unique<ProtectionDomain>();
+  state->seat = Of(*pd.device).pds.Take();
+  if (call.Violates(RuleId::rxe_pd_full, state->seat.over()))
+    return call.Refuse(RuleId::rxe_pd_full);
   state->number = pd.device->NextNumber();
   pd.driver = std::move(state);
   return 0;

@@ -36,12 +36,17 @@ int RxeDriver::CreateCq(Call& call, Cq& cq) {
   std::lock_guard lock(fabric::Lock());
   RxeDevice& rxe = Of(*cq.device);
   auto state = std::make_unique<CompletionQueue>(cq);
+  state->seat = rxe.cqs.Take();
+  if (call.Violates(RuleId::rxe_cq_full, state->seat.over()))
+    return call.Refuse(RuleId::rxe_cq_full);
   uint32_t count = cq.cqe;
   if (const int error = state->queue.Create(rxe.arena, rxe.layout, Queue::Kind::kToClient, &count,
                                             rxe.entry_size, PlaceAlignment(world))) {
     return error;
   }
   if (const int error = TellPlace(call, state->queue, 0)) return error;
+  if (call.Violates(RuleId::rxe_cq_full_late, state->seat.over()))
+    return call.Refuse(RuleId::rxe_cq_full_late);
   state->queue.AnnounceTo(call.file.context(), "CQ");
   cq.cqe = count;
   cq.driver = std::move(state);

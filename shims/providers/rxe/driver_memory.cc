@@ -30,11 +30,13 @@ uint32_t KeyOf(uint32_t index) { return index << 8 | ((index * 37 + 11) & 0xff);
 
 struct Window : DriverState {
   uint32_t index = 0;
+  Pool::Seat seat;
 };
 
 // What struct ib_umem keeps of how a region was registered.
 struct Region : DriverState {
   bool writable = false;
+  Pool::Seat seat;
 };
 
 }  // namespace
@@ -74,9 +76,11 @@ int RxeDriver::CheckRange(Call& call, uint64_t start, uint64_t length, uint32_t 
 int RxeDriver::RegMr(Call& call, Mr& mr) {
   if (call.Violates(RuleId::rxe_mr_access, (mr.access & ~kSupported) != 0))
     return call.Refuse(RuleId::rxe_mr_access);
+  RxeDevice& rxe = Of(*mr.device);
+  Pool::Seat seat = rxe.regions.Take();
+  if (call.Violates(RuleId::rxe_mr_full, seat.over())) return call.Refuse(RuleId::rxe_mr_full);
   if (const int error = CheckRange(call, mr.start, mr.length, mr.access)) return error;
   std::lock_guard lock(fabric::Lock());
-  RxeDevice& rxe = Of(*mr.device);
   MemoryKey key = {};
   key.base = mr.start;
   key.iova = mr.iova;
@@ -89,6 +93,7 @@ int RxeDriver::RegMr(Call& call, Mr& mr) {
   fabric::AddKey(rxe.number, mr.lkey, key);
   auto state = std::make_unique<Region>();
   state->writable = (mr.access & kWritable) != 0;
+  state->seat = std::move(seat);
   mr.driver = std::move(state);
   return 0;
 }
@@ -126,11 +131,14 @@ int RxeDriver::DeregMr(Call& call, Mr& mr) {
 }
 
 // rxe_mw.c: rxe_alloc_mw
-int RxeDriver::AllocMw(Call&, Mw& mw) {
+int RxeDriver::AllocMw(Call& call, Mw& mw) {
   constexpr uint8_t kType1 = 1;  // IB_MW_TYPE_1
   std::lock_guard lock(fabric::Lock());
   RxeDevice& rxe = Of(*mw.device);
   auto state = std::make_unique<Window>();
+  state->seat = rxe.windows.Take();
+  if (call.Violates(RuleId::rxe_mw_full, state->seat.over()))
+    return call.Refuse(RuleId::rxe_mw_full);
   state->index = rxe.next_window++;
   MemoryKey key = {};
   key.pd = NumberOf(mw.pd);
@@ -194,10 +202,14 @@ static bool HasIpNetwork(const Device& device, const fabric::AddressVector& addr
 int RxeDriver::CreateAh(Call& call, Ah& ah) {
   std::lock_guard lock(fabric::Lock());
   RxeDevice& rxe = Of(*ah.device);
+  Pool::Seat seat = rxe.handles.Take();
+  if (call.Violates(RuleId::rxe_ah_full, seat.over())) return call.Refuse(RuleId::rxe_ah_full);
   if (call.Violates(RuleId::rxe_av_network,
                     ah.address.is_global && !HasIpNetwork(*ah.device, ah.address))) {
     return call.Refuse(RuleId::rxe_av_network);
   }
+  if (call.Violates(RuleId::rxe_ah_full_late, seat.over()))
+    return call.Refuse(RuleId::rxe_ah_full_late);
   // A program with room for it gets a number to put into its requests; others send the address
   // along.
   const size_t size = call.world.Size(VABI_S(rxe_create_ah_resp));
@@ -209,9 +221,11 @@ int RxeDriver::CreateAh(Call& call, Ah& ah) {
   rxe.address_handles[number] = &ah;
   struct AddressHandle : DriverState {
     uint32_t number = 0;
+    Pool::Seat seat;
   };
   auto state = std::make_unique<AddressHandle>();
   state->number = number;
+  state->seat = std::move(seat);
   ah.driver = std::move(state);
   return 0;
 }

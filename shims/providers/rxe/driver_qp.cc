@@ -68,16 +68,21 @@ int RxeDriver::CreateQp(Call& call, Qp& qp) {
   if (call.Violates(RuleId::rxe_qp_type, !known)) return call.Refuse(RuleId::rxe_qp_type);
   if (qp.send_cq == nullptr || qp.recv_cq == nullptr) return call.Refuse(RuleId::rxe_qp_no_cq);
   if (const int error = CheckCapabilities(call, qp.cap, qp.srq != nullptr)) return error;
+  std::lock_guard lock(fabric::Lock());
+  RxeDevice& rxe = Of(*qp.device);
+  Pool::Seat seat = rxe.qps.Take();
+  if (call.Violates(RuleId::rxe_qp_full_early, seat.over()))
+    return call.Refuse(RuleId::rxe_qp_full_early);
   if (has_input && world.Knob(KnobId::rxe_qp_input_oops) != 0) {
     return call.Unmodelled("rxe: private input to CREATE_QP takes this kernel down");
   }
   if (call.Violates(RuleId::rxe_qp_input_late, has_input))
     return call.Refuse(RuleId::rxe_qp_input_late);
+  if (call.Violates(RuleId::rxe_qp_full, seat.over())) return call.Refuse(RuleId::rxe_qp_full);
   if (reply_short) return call.Refuse(RuleId::rxe_qp_reply_short);
 
-  std::lock_guard lock(fabric::Lock());
-  RxeDevice& rxe = Of(*qp.device);
   auto state = std::make_unique<QueuePair>(rxe, qp);
+  state->seat = std::move(seat);
   const Layout& layout = rxe.layout;
   const uint64_t alignment = PlaceAlignment(world);
 

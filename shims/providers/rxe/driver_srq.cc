@@ -43,6 +43,9 @@ int RxeDriver::CreateSrq(Call& call, Srq& srq) {
   std::lock_guard lock(fabric::Lock());
   RxeDevice& rxe = Of(*srq.device);
   auto state = std::make_unique<SharedReceiveQueue>();
+  state->seat = rxe.srqs.Take();
+  if (call.Violates(RuleId::rxe_srq_full, state->seat.over()))
+    return call.Refuse(RuleId::rxe_srq_full);
   state->max_sge = std::max(srq.max_sge, 1u);
   state->limit = srq.srq_limit;
   uint32_t count = srq.max_wr;

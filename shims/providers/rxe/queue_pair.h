@@ -44,6 +44,7 @@ class QueuePair : public DriverState, public fabric::Endpoint {
   RxeDevice& rxe;
   Qp& qp;
   Queue send, receive;
+  Pool::Seat seat;
   uint32_t max_send_sge = 0, max_receive_sge = 0, max_inline = 0;
   bool attached = false;                    // to a multicast group
   QpState current_state = QpState::kReset;  // as IB_QP_CUR_STATE left it

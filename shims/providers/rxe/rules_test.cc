@@ -174,7 +174,7 @@ class Rules : public RxeTest {
     Bytes reply(core + 24);
     const long result = Command(kCreateSrq, request, &reply);
     srq_ = In(reply).U32(VABI_F(ib_uverbs_create_srq_resp, srq_handle));
-    MapAt(reply, core, &shared_);
+    if (result > 0) MapAt(reply, core, &shared_);
     return result;
   }
   long Xsrq(uint32_t type) {
@@ -206,6 +206,7 @@ class Rules : public RxeTest {
     Bytes reply(world().Size(VABI_S(ib_uverbs_reg_mr_resp)));
     const long result = Command(kRegMr, request, &reply);
     mr_ = In(reply).U32(VABI_F(ib_uverbs_reg_mr_resp, mr_handle));
+    if (result > 0) last_mr_ = mr_;
     mr_key_ = In(reply).U32(VABI_F(ib_uverbs_reg_mr_resp, lkey));
     return result;
   }
@@ -264,10 +265,49 @@ class Rules : public RxeTest {
     return Command(kCreateAh, AhRequest(), &reply);
   }
 
+  long Context() {
+    more_.push_back(std::make_unique<UverbsFile>(*FindDevice(0)));
+    Bytes reply(world().Size(VABI_S(ib_uverbs_get_context_resp)));
+    const long result = SendWrite(
+        *more_.back(), LegacyCommand(kGetContext, Zero(VABI_S(ib_uverbs_get_context)), &reply, {}));
+    if (result > 0) {
+      fds_.push_back(static_cast<int>(In(reply).U32(VABI_F(ib_uverbs_get_context_resp, async_fd))));
+    }
+    return result;
+  }
+  long NewPd() {
+    Bytes reply(world().Size(VABI_S(ib_uverbs_alloc_pd_resp)));
+    return Command(kAllocPd, Zero(VABI_S(ib_uverbs_alloc_pd)), &reply);
+  }
+  long NewCq() {
+    Bytes request = Zero(VABI_S(ib_uverbs_create_cq));
+    In(request).Set(VABI_F(ib_uverbs_create_cq, cqe), 16);
+    In(request).Set(VABI_F(ib_uverbs_create_cq, comp_channel), ~0u);
+    Bytes reply(world().Size(VABI_S(ib_uverbs_create_cq_resp)) + 16);
+    return Command(kCreateCq, request, &reply);
+  }
+  long NewMw() {
+    Bytes request = Zero(VABI_S(ib_uverbs_alloc_mw));
+    In(request).Set(VABI_F(ib_uverbs_alloc_mw, pd_handle), pd_);
+    In(request).Set(VABI_F(ib_uverbs_alloc_mw, mw_type), 1);
+    Bytes reply(world().Size(VABI_S(ib_uverbs_alloc_mw_resp)));
+    return Command(kAllocMw, request, &reply);
+  }
+  // One more of a kind than a device may have that has room for so many: the answer to that.
+  long Overfill(KnobId room, const std::function<long()>& make) {
+    constexpr int kRoom = 6;
+    world_.image().knob[Index(room)] = kRoom;
+    Again();
+    long result = 1;
+    for (int i = 0; i <= kRoom && result > 0; ++i) result = make();
+    return result;
+  }
+
+  std::vector<std::unique_ptr<UverbsFile>> more_;
   Cq queue_;
   Qp qp_;
   MappedQueue shared_;
-  uint32_t srq_ = 0, mr_ = 0, mr_key_ = 0;
+  uint32_t srq_ = 0, mr_ = 0, last_mr_ = 0, mr_key_ = 0;
   Bytes reply_;
   std::string trace_path_;
 };
@@ -282,6 +322,24 @@ const std::vector<Offence>& Offences() {
     {kNewest, "rxe.query_device.input", EOPNOTSUPP, [](T& t) { return t.QueryDevice(Bytes(8, 1)); }},
     {kNewest, "rxe.query_device.fault", EFAULT, [](T& t) { return t.InvokeNowhere(0x80000001, t.Zero(VABI_S(ib_uverbs_ex_query_device)),
         T::Words(t.world().Size(VABI_S(ib_uverbs_ex_query_device_resp))).size(), VABI_C(UVERBS_ATTR_UHW_IN)); }},
+    {kNewest, "rxe.get_context.full", EINVAL, [](T& t) { return t.Overfill(KnobId::rxe_max_ucontext, [&] { return t.Context(); }); }},
+    {"linux-5.0", "rxe.get_context.full", ENOMEM, [](T& t) { return t.Overfill(KnobId::rxe_max_ucontext, [&] { return t.Context(); }); }},
+    {kNewest, "rxe.alloc_pd.full", EINVAL, [](T& t) { return t.Overfill(KnobId::rxe_max_pd, [&] { return t.NewPd(); }); }},
+    {"linux-5.0", "rxe.alloc_pd.full", ENOMEM, [](T& t) { return t.Overfill(KnobId::rxe_max_pd, [&] { return t.NewPd(); }); }},
+    {kNewest, "rxe.create_cq.full", EINVAL, [](T& t) { return t.Overfill(KnobId::rxe_max_cq, [&] { return t.NewCq(); }); }},
+    {"linux-5.0", "rxe.create_cq.full", ENOMEM, [](T& t) { return t.Overfill(KnobId::rxe_max_cq, [&] { return t.NewCq(); }); }},
+    {"debian-6.1.192", "rxe.create_cq.full.late", EINVAL, [](T& t) { return t.Overfill(KnobId::rxe_max_cq, [&] { return t.NewCq(); }); }},
+    {kNewest, "rxe.create_qp.full", EINVAL, [](T& t) { return t.Overfill(KnobId::rxe_max_qp, [&] { return t.NewQp(2); }); }},
+    {"debian-6.1.192", "rxe.create_qp.full", EINVAL, [](T& t) { return t.Overfill(KnobId::rxe_max_qp, [&] { return t.NewQp(2); }); }},
+    {"debian-5.10.223", "rxe.create_qp.full.early", ENOMEM, [](T& t) { return t.Overfill(KnobId::rxe_max_qp, [&] { return t.NewQp(2); }); }},
+    {kNewest, "rxe.create_srq.full", EINVAL, [](T& t) { return t.Overfill(KnobId::rxe_max_srq, [&] { return t.Srq(16); }); }},
+    {"linux-5.0", "rxe.create_srq.full", ENOMEM, [](T& t) { return t.Overfill(KnobId::rxe_max_srq, [&] { return t.Srq(16); }); }},
+    {kNewest, "rxe.reg_mr.full", EINVAL, [](T& t) { return t.Overfill(KnobId::rxe_max_mr, [&] { return t.Reg(t.Memory(), 8, 1); }); }},
+    {"debian-6.1.192", "rxe.reg_mr.full", ENOMEM, [](T& t) { return t.Overfill(KnobId::rxe_max_mr, [&] { return t.Reg(t.Memory(), 8, 1); }); }},
+    {kNewest, "rxe.alloc_mw.full", EINVAL, [](T& t) { return t.Overfill(KnobId::rxe_max_mw, [&] { return t.NewMw(); }); }},
+    {kNewest, "rxe.create_ah.full", EINVAL, [](T& t) { return t.Overfill(KnobId::rxe_max_ah, [&] { return t.Ah(); }); }},
+    {"debian-6.1.192", "rxe.create_ah.full.late", EINVAL, [](T& t) { return t.Overfill(KnobId::rxe_max_ah, [&] { return t.Ah(); }); }},
+    {"linux-5.0", "rxe.create_ah.full.late", ENOMEM, [](T& t) { return t.Overfill(KnobId::rxe_max_ah, [&] { return t.Ah(); }); }},
     {kNewest, "rxe.create_cq.flags", EOPNOTSUPP, [](T& t) { return t.NewCqEx(1); }},
     {"linux-4.16", "rxe.create_cq.flags", EINVAL, [](T& t) { return t.NewCqEx(1); }},
     {"debian-6.1.192", "rxe.create_qp.input.late", EINVAL, [](T& t) { return t.NewQp(2, Bytes(8)); }},
@@ -313,6 +371,44 @@ const std::vector<Offence>& Offences() {
 class EachRxeRule : public testing::TestWithParam<size_t> {};
 
 TEST_P(EachRxeRule, RefusesWithItsErrnoAndName) { ExpectRefusal(Offences()[GetParam()]); }
+
+// rxe_param.h of 5.10: RXE_MAX_PD 0x7ffc, of which the kernel's MAD layer has one (core/mad.c:
+// ib_mad_port_open); RXE_MAX_AH 100 and RXE_MAX_SRQ 960, of which it has none.
+TEST(RxeLimits, AreTheKernels) {
+  Rules t("debian-5.10.223");
+  const auto count = [](const std::function<long()>& make) {
+    int made = 0;
+    while (made < 40000 && make() > 0) ++made;
+    return made;
+  };
+  EXPECT_EQ(0x7ffc - 1 - 1, count([&] { return t.NewPd(); })) << "the fixture has one";
+  EXPECT_EQ("rxe.alloc_pd.full", t.LastRule());
+  EXPECT_EQ(100, count([&] { return t.Ah(); }));
+  EXPECT_EQ(960, count([&] { return t.Srq(1); }));
+}
+
+// A place is free again with its object.
+TEST(RxeLimits, CountWhatThereIs) {
+  Rules t(kNewest);
+  EXPECT_EQ(-EINVAL, t.Overfill(KnobId::rxe_max_mr, [&] { return t.Reg(t.Memory(), 8, 1); }));
+  Bytes dereg = t.Zero(VABI_S(ib_uverbs_dereg_mr));
+  t.In(dereg).Set(VABI_F(ib_uverbs_dereg_mr, mr_handle), t.last_mr_);
+  EXPECT_GT(t.Command(13, dereg, nullptr), 0) << t.LastRule();
+  EXPECT_GT(t.Reg(t.Memory(), 8, 1), 0) << t.LastRule();
+  EXPECT_EQ(-EINVAL, t.Reg(t.Memory(), 8, 1));
+}
+
+// Where the place is taken first, the address is not looked at any more (6.6); before, it decided.
+TEST(RxeLimits, StandWhereEachKernelLooks) {
+  for (const bool newest : {true, false}) {
+    Rules t(newest ? kNewest : "debian-6.1.192");
+    t.world_.image().device[0].ports[0].gids[0].type = 1;  // RoCE v1: no IP network
+    t.world_.image().knob[Index(KnobId::rxe_max_ah)] = 0;
+    t.Again();
+    EXPECT_EQ(-EINVAL, t.Ah());
+    EXPECT_EQ(newest ? "rxe.create_ah.full" : "rxe.av.network", t.LastRule());
+  }
+}
 
 INSTANTIATE_TEST_SUITE_P(All, EachRxeRule, testing::Range(size_t{0}, Offences().size()),
                          [](const auto& info) { return CaseName(Offences()[info.param]); });

@@ -2,6 +2,7 @@
 #ifndef VABI_SHIMS_PROVIDERS_RXE_SHARED_RECEIVE_QUEUE_H_
 #define VABI_SHIMS_PROVIDERS_RXE_SHARED_RECEIVE_QUEUE_H_
 
+#include "shims/providers/rxe/pool.h"
 #include "shims/providers/rxe/queue.h"
 #include "shims/uverbs/objects.h"
 
@@ -12,6 +13,7 @@ struct SharedReceiveQueue : DriverState {
     return *static_cast<SharedReceiveQueue*>(srq.driver.get());
   }
   Queue queue;
+  Pool::Seat seat;
   uint32_t max_sge = 0, limit = 0;
 };
 

@@ -131,8 +131,9 @@ void EventFile::Forget(const void* object) {
 }
 
 void EventFile::Signal(bool fresh) {
-  const bool wanted = closed_ || !events_.empty();
-  if (wanted) {
+  const bool at_end = closed_ && world_->Knob(KnobId::event_closed_error) != 0;
+  const bool wanted = at_end || !events_.empty();
+  if (wanted || closed_) {
     turn_.fetch_add(1, std::memory_order_relaxed);
     sys::FutexWake(reinterpret_cast<const uint32_t*>(&turn_), INT32_MAX);
   }

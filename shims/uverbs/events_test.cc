@@ -194,6 +194,7 @@ TEST_F(EventsTest, PollSaysNothingOfTheEndInOlderKernels) {  // 4.4 to 5.6
   image().knob[Index(KnobId::event_closed_error)] = 0;
   file().Release();
   EXPECT_EQ(0, channel_->PollAs(true));
+  EXPECT_FALSE(Readable()) << "nor do select and epoll";
 }
 
 TEST_F(EventsTest, AsyncEventsCarryElementAndType) {

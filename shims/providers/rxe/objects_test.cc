@@ -101,6 +101,21 @@ TEST_F(Objects, ACompletionQueueIsRoundedAndMappedOnce) {
   EXPECT_EQ(offset, 4096u + 8192);
 }
 
+// rxe_mmap.c:rxe_mmap looks at no flag. Here a private mapping is made of a copy, which the trace
+// calls unmodelled when the program may write to it.
+TEST_F(Objects, ACompletionQueueCanBeMappedPrivately) {
+  Bytes reply(world().Size(VABI_S(ib_uverbs_create_cq_resp)) + 16);
+  ASSERT_GT(Command(kCreateCq, CqRequest(20), &reply), 0);
+  uint64_t offset;
+  uint32_t size;
+  Place(reply, world().Size(VABI_S(ib_uverbs_create_cq_resp)), &offset, &size);
+  const long mapped =
+      file_->Mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, static_cast<int64_t>(offset));
+  ASSERT_GT(mapped, 0);
+  EXPECT_EQ(31u, reinterpret_cast<uint32_t*>(mapped)[1]) << "index_mask";
+  munmap(reinterpret_cast<void*>(mapped), size);
+}
+
 TEST_F(Objects, AnotherContextCannotMapIt) {
   const size_t core = world().Size(VABI_S(ib_uverbs_create_cq_resp));
   Bytes reply(core + 16);

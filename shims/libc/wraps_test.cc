@@ -854,6 +854,8 @@ TEST(Parts, HaveNoPlaceInADevice) {
   EXPECT_TRUE(fails(pwritev2(fd, &part, 1, -1, 0), EINVAL)) << "ib_uverbs_write: too short";
   EXPECT_EQ(pwritev2(fd, &empty, 1, -1, 0), 0);
   EXPECT_TRUE(fails(readv(fd, &empty, 1), EINVAL)) << "before it is seen that nothing is asked";
+  void* volatile kernels = reinterpret_cast<void*>(-4096L);
+  EXPECT_TRUE(fails(write(fd, kernels, 4), EFAULT)) << "access_ok comes before the device";
   close(fd);
   const int writes = open(kNode, O_WRONLY), reads = open(kNode, O_RDONLY);
   EXPECT_TRUE(fails(read(writes, bytes, 8), EBADF));

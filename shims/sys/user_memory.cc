@@ -16,6 +16,7 @@
 #include <atomic>
 
 #include "shims/sys/sys.h"
+#include "shims/sys/user_space.h"
 
 extern "C" void* __libc_stack_end;  // highest address of the main thread's stack (ld.so)
 
@@ -37,10 +38,6 @@ bool OnThisStack(uint64_t address, size_t size) {
       static_cast<uintptr_t>(pthread_self());  // glibc: above the thread's stack
   const uintptr_t end = thread > here ? thread : main_end;
   return address + size <= end;
-}
-
-bool InUserSpace(uint64_t address, size_t size) {
-  return address < kUserEnd && size <= kUserEnd - address;
 }
 
 // Own process id, without a system call each time; a page that fork() wipes tells the child to ask
@@ -175,6 +172,10 @@ int CopyToUser(uint64_t to, const void* from, size_t size) {
     return 0;
   }
   return Transfer(true, to, const_cast<void*>(from), size);
+}
+
+bool InUserSpace(uint64_t address, uint64_t size) {
+  return address <= kUserEnd && size <= kUserEnd - address;
 }
 
 bool UserRangeMapped(uint64_t address, uint64_t size, bool write) {

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "shims/sys/sys.h"
+#include "shims/sys/user_space.h"
 #include "shims/trace/trace.h"
 #include "shims/uverbs/readiness.h"
 #include "shims/uverbs/uverbs_file.h"
@@ -31,6 +32,7 @@ void EventFile::set_backing_fd(int fd) {
 
 // uverbs_main.c:ib_uverbs_event_read
 ssize_t EventFile::Read(void* user, size_t size, bool nonblock) {
+  if (!sys::InUserSpace(reinterpret_cast<uint64_t>(user), size)) return -EFAULT;
   trace::Record record;
   record.front_end = trace::FrontEnd::kRead;
   std::strncpy(record.name, EventSize() == 8 ? "read:comp_event" : "read:async_event",

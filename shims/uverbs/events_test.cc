@@ -63,6 +63,8 @@ TEST_F(EventsTest, ShortReadsLeaveTheEvent) {
 }
 
 TEST_F(EventsTest, FaultsLoseTheEvent) {
+  // Where no user may read to, the file is not asked (fs/read_write.c:vfs_read).
+  EXPECT_EQ(-EFAULT, channel_->Read(reinterpret_cast<void*>(-4096L), 8, true));
   channel_->Notify(*cq_);
   EXPECT_EQ(-EFAULT, channel_->Read(nullptr, 8, true));
   EXPECT_EQ(1u, cq_->comp_events_reported);

@@ -14,6 +14,7 @@
 
 #include "shims/sys/shared_memory.h"
 #include "shims/sys/sys.h"
+#include "shims/sys/user_space.h"
 #include "shims/trace/gaps.h"
 #include "shims/uverbs/destroy.h"
 #include "shims/uverbs/faults.h"
@@ -42,6 +43,7 @@ UverbsFile::~UverbsFile() { Release(); }
 ssize_t UverbsFile::Write(const void* user, size_t size) {
   ScriptCommand(device_);
   if (const int error = CheckWrite()) return error;
+  if (!sys::InUserSpace(reinterpret_cast<uint64_t>(user), size)) return -EFAULT;
   return RunWrite(*this, user, size);
 }
 

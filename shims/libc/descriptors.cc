@@ -110,8 +110,6 @@ void SetUpDescriptors() {
   __register_atfork(BeforeFork, AfterForkInParent, AfterForkInChild, &__dso_handle);
 }
 
-bool InOwnMemory() { return !InOthersMemory(); }
-
 void Duplicated(int from, int to) {
   if (from == to || InOthersMemory()) return;
   if (BitsOf(to) != 0) Closed(to);

@@ -20,8 +20,6 @@ bool InOthersMemory();
 
 // `to` was made from `from` by dup and its like, and whatever `to` was before is closed.
 void Duplicated(int from, int to);
-// Not a child of vfork, whose descriptors are not the ones that are known here.
-bool InOwnMemory();
 // The program closed it; also forgets the bits.
 void Closed(int fd);
 // All from first to last.

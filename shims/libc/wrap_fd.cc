@@ -23,7 +23,7 @@ void LeaveTarget(int fd, int target) {
   if (original::fcntl()(fd, F_GETFD) < 0) return;
   if (!(BitsOf(target) & kOwn)) {
     Closed(target);
-  } else if (InOwnMemory()) {
+  } else if (!InOthersMemory()) {
     MoveOwn(target);
   }
 }

@@ -101,6 +101,20 @@ ABI_TEST(Routes, BothDeviceQueriesAgree, Needs{}) {
   EXPECT_EQ(same.phys_port_cnt, attr.phys_port_cnt);
 }
 
+// The members of the extended reply stand where the kernel puts them, the last ones too.
+// hw/mlx5/main.c: mlx5_ib_query_device: as many events and microseconds as the CQ context has bits
+// for, 16 and 12 (since 4.15); the flags' lower half is the legacy reply's.
+ABI_TEST(Routes, Mlx5TellsWhatStandsBehindTheFlags,
+         Needs{.provider = "mlx5",
+               .kernels = {"linux-4.1[6-9]", "linux-4.20", "linux-[5-9].*", "debian-*"}}) {
+  Context context = OpenOnlyDevice();
+  ibv_device_attr_ex attr = {};
+  ASSERT_THAT(FromVerb(ibv_query_device_ex(context.get(), nullptr, &attr)), Succeeds());
+  EXPECT_EQ(static_cast<uint32_t>(attr.device_cap_flags_ex), attr.orig_attr.device_cap_flags);
+  EXPECT_EQ(attr.cq_mod_caps.max_cq_count, 0xffff);
+  EXPECT_EQ(attr.cq_mod_caps.max_cq_period, 0xfff);
+}
+
 // Netlink's NODE_GUID, sysfs' node_guid and QUERY_DEVICE are one number.
 ABI_TEST(Routes, TheListAndTheDeviceTellTheSameGuid, Needs{}) {
   DeviceList list;

@@ -8,6 +8,7 @@ asked for is imported, so that one command's dependencies cost the others nothin
 """
 
 import argparse
+import errno
 import importlib
 import importlib.util
 import os
@@ -81,8 +82,29 @@ def _parse(argv):
     return parser.parse_args(argv)
 
 
+# What the machine refuses, through no fault of the program: told in one line. Any other OSError is a defect of ours.
+MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM,
+           errno.EAGAIN, errno.EFBIG)
+
+
+def _usable_streams():
+    """Standard output and error that take any text; one that the caller closed goes nowhere."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # pylint: disable=consider-using-with
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _forget_output():
+    """Nothing is left to say on standard output, also not at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main(argv):
     """Runs the command; returns its exit status."""
+    _usable_streams()
     if not argv or argv[0] in ("-h", "--help", "help"):
         if len(argv) > 1 and argv[0] == "help":
             return main([argv[1], "--help"])
@@ -104,9 +126,17 @@ def main(argv):
         print(f"verbs-abi: {error}", file=sys.stderr)
         return error.status
     except BrokenPipeError:
-        # The reader of our output has gone (`| head`): nothing left to say, also not at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_output()  # its reader has gone (`| head`)
         return 128 + signal.SIGPIPE
+    except OSError as error:
+        if error.errno not in MACHINE:
+            raise
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _forget_output()
+        print(f"verbs-abi: {error.filename or 'output'}: {error.strerror}", file=sys.stderr)
+        return errors.EXIT_USAGE
     except KeyboardInterrupt as asked:
         print("verbs-abi: interrupted", file=sys.stderr)
         return 128 + getattr(asked, "number", signal.SIGINT)

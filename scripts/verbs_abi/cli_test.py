@@ -106,6 +106,23 @@ def test_a_reader_that_went_away_is_no_traceback():
     assert "Traceback" not in result.stderr and "Exception" not in result.stderr
 
 
+@pytest.mark.parametrize("where, status, told", (
+    (">&-", 0, ""), (">&- 2>&-", 0, ""), (">/dev/full", 2, "verbs-abi: output: No space left on device\n")))
+def test_output_that_goes_nowhere_is_no_traceback(where, status, told):
+    result = subprocess.run(["sh", "-c", f'exec "$1" list kernels {where}', "-", str(paths.LAUNCHER)], text=True,
+                            capture_output=True, timeout=60, check=False)
+    assert (result.returncode, result.stdout, result.stderr) == (status, "", told)
+
+
+@pytest.mark.parametrize("settings", (
+    {"LC_ALL": "C"}, {"LC_ALL": "en_US.ISO-8859-1"}, {"TERM": "dumb"}, {"COLUMNS": "20"}, {"NO_COLOR": "1"}))
+def test_any_terminal_and_any_name_will_do(settings):
+    assert start("list", "overlays", **settings).returncode == 0
+    result = start("list", b"kernel\xc3\xb6\xff\x1b[31m", **settings)
+    assert result.returncode == 2
+    assert result.stderr.startswith("verbs-abi: unknown list 'kernel") and "\x1b" not in result.stderr
+
+
 @pytest.mark.parametrize(
     "axis", ("kernels", "userlands", "providers", "overlays", "scenarios", "plans")
 )

@@ -31,7 +31,14 @@ class UserError(Exception):
         lines = [self.what, *(f"  {line}" for line in self.details)]
         if self.hint:
             lines.append(self.hint)
-        return "\n".join(lines)
+        return printable("\n".join(lines))
+
+
+def printable(text):
+    """Text with names from elsewhere, for a terminal: no control characters, and no half of a surrogate pair."""
+    text = "".join(f"\\x{ord(one):02x}" if ord(one) < 32 and one not in "\n\t" or 127 <= ord(one) < 160 else one
+                   for one in text)
+    return text.encode(errors="backslashreplace").decode()
 
 
 def tell_actions(parser):

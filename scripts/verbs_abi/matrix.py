@@ -63,20 +63,28 @@ def _no_duplicates(path):
     return build
 
 
+def _no_constant(name):
+    raise ValueError(f"{name} is no number of JSON")
+
+
 def read_json(path):
     """The JSON object in a file, or MatrixError."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise errors.UserError(f"{path}: {error.strerror}") from error
+        raise errors.UserError(f"{path}: {error.strerror}", hint="Expected: a JSON file") from error
     except UnicodeDecodeError as error:
         raise MatrixError(path, f"byte {error.start}", "is not UTF-8", "a JSON file") from error
     try:
-        data = json.loads(text, object_pairs_hook=_no_duplicates(path))
+        data = json.loads(text, object_pairs_hook=_no_duplicates(path), parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         raise MatrixError(
             path, f"line {error.lineno}, column {error.colno}", error.msg, "a JSON file"
         ) from error
+    except RecursionError as error:
+        raise MatrixError(path, "line 1", "is nested too deeply", "a JSON file") from error
+    except ValueError as error:  # NaN, and numbers with thousands of digits
+        raise MatrixError(path, "line 1", str(error).partition(";")[0], "a JSON file") from error
     if not isinstance(data, dict):
         raise MatrixError(path, "line 1", f"is a {type(data).__name__}", "a JSON object")
     return data

@@ -113,3 +113,30 @@ def test_formatted_text_reads_back_as_the_same(tmp_path):
 def test_the_projects_own_files_are_in_order(axis):
     for name, entry in matrix.load(axis).items():
         assert entry.data.get("name", name) == name
+
+
+@pytest.mark.parametrize("text, problem", (
+    ("[" * 100_000, "is nested too deeply"),
+    ('{"level": ' + "9" * 5000 + "}", "Exceeds the limit"),
+    ('{"level": NaN}', "NaN is no number of JSON"),
+    ("", "Expecting value"),
+    ("\ufeff{}", "BOM"),
+))
+def test_what_no_reader_takes_is_told(folder, text, problem):
+    assert problem in broken(folder, text)[1]
+
+
+def test_what_is_no_file_is_told_with_its_path(folder):
+    path = folder / "x.json"
+    path.mkdir()
+    with pytest.raises(UserError, match="x.json: Is a directory\nExpected: a JSON file"):
+        matrix.load("overlays")
+    path.rmdir()
+    path.symlink_to(path)
+    with pytest.raises(UserError, match="x.json: Too many levels of symbolic links"):
+        matrix.load("overlays")
+
+
+def test_half_of_a_surrogate_pair_can_be_told(folder):
+    _, text = broken(folder, '{"name": "x", "level": "\\ud800"}')
+    assert "\\ud800" in text and text.encode()

@@ -17,13 +17,29 @@ import functools
 
 from verbs_abi import matrix
 from verbs_abi.cells import ids
+from verbs_abi.errors import nearest
 
 DEFAULT = {"outcome": "full", "reason": "nothing is missing in this cell"}
+
+
+def _check_ranges(entry):
+    """A range runs between names that there are."""
+    for index, row in enumerate(entry.data["rows"]):
+        for axis in ("userlands", "kernels", "providers", "scenarios"):
+            if not isinstance(row.get(axis), dict):
+                continue
+            for end, name in row[axis].items():
+                if name not in _order(axis):
+                    raise matrix.MatrixError(
+                        entry.path, f"/rows/{index}/{axis}/{end}", f"'{name}' is none of the {axis}",
+                        "one of " + ", ".join(nearest(name, _order(axis)) or _order(axis)))
 
 
 @functools.cache
 def _rows():
     entries = sorted(matrix.load("expectations").values(), key=lambda entry: (entry.data.get("order", 50), entry.name))
+    for entry in entries:
+        _check_ranges(entry)
     return [(entry.name, row) for entry in entries for row in entry.data["rows"]]
 
 
@@ -31,12 +47,19 @@ def _rows():
 def _order(axis):
     if axis == "kernels":
         return list(ids.kernels())
-    return matrix.names(axis)
+    return list(ids.SCENARIOS) if axis == "scenarios" else matrix.names(axis)
+
+
+def check():
+    """MatrixError when a file of the expectations is broken."""
+    _rows()
 
 
 def _matches(axis, wanted, name):
     if isinstance(wanted, dict):
         order = _order(axis)
+        if name not in order:
+            return False  # a userland that is only here: it stands in no order
         place = order.index(name)
         first = order.index(wanted["from"]) if "from" in wanted else 0
         last = order.index(wanted["to"]) if "to" in wanted else len(order) - 1

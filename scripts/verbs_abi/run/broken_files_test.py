@@ -81,6 +81,10 @@ def test_a_broken_kernel(root, data, where, expected):
     ("expectations", {"name": "x", "rows": [{"outcome": "fine", "reason": "?"}]}, "/rows/0/outcome", "one of full"),
     ("expectations", {"name": "x", "rows": [{"outcome": "full", "reason": "?", "kernel": []}]}, "/rows/0",
      "only the keys userlands, kernels"),
+    ("expectations", {"name": "x", "rows": [{"outcome": "full", "reason": "?", "kernels": {"from": "linux-416"}}]},
+     "/rows/0/kernels/from", "linux-4.16"),
+    ("expectations", {"name": "x", "rows": [{"outcome": "full", "reason": "?", "scenarios": {"to": "journy"}}]},
+     "/rows/0/scenarios/to", "journey"),
 ))
 def test_a_broken_file_ends_a_run_before_its_first_cell(root, axis, data, where, expected):
     path = write(root / f"matrix/{axis}/x.json", data)

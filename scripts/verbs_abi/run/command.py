@@ -12,7 +12,7 @@ import sys
 import time
 
 from verbs_abi import children, locks, matrix, progress, userlands
-from verbs_abi.cells import ids, plans, pool, programs, worlds
+from verbs_abi.cells import expect, ids, plans, pool, programs, worlds
 from verbs_abi.errors import EXIT_OK, EXIT_UNEXPECTED, EXIT_USAGE, UserError
 from verbs_abi.run import provenance
 from verbs_abi.setup import build
@@ -80,7 +80,10 @@ class Journal:
         if resume and self._path.exists():
             self._read(stamp)
         mode = "a" if self.rows else "w"
-        self._file = self._path.open(mode, encoding="utf-8")
+        try:
+            self._file = self._path.open(mode, encoding="utf-8")
+        except OSError as error:
+            raise _unwritable(self._path, error) from error
         if not self.rows:
             self._write({"stamp": stamp})
 
@@ -97,15 +100,26 @@ class Journal:
                 self.rows[row["id"]] = row
 
     def _write(self, row):
-        self._file.write(json.dumps(row, ensure_ascii=False) + "\n")
-        self._file.flush()
+        try:
+            self._file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            self._file.flush()
+        except OSError as error:
+            raise _unwritable(self._path, error) from error
 
     def add(self, row):
         self.rows[row["id"]] = row
         self._write(row)
 
     def close(self):
-        self._file.close()
+        try:
+            self._file.close()
+        except OSError:
+            pass  # what could not be written was told
+
+
+def _unwritable(path, error):
+    return UserError(f"{path} cannot be written: {error.strerror}",
+                     hint="Make room and go on with --resume, or name another folder with --out.")
 
 
 def _axes(cells):
@@ -198,6 +212,7 @@ def interruptible(body, arguments):
     """body(arguments, signals that came), its exit status; a signal before the first cell ends it with a word."""
     for axis in ("expectations", "kernels", "overlays", "providers"):
         matrix.load(axis)  # a broken file ends the run before its first cell
+    expect.check()
     with _signals() as came:
         try:
             return body(arguments, came)
@@ -263,7 +278,10 @@ def execute(arguments, plan, cells, gate=lambda rows: None, builds=()):
                     **({"shards": [arguments.shard]} if arguments.shard else {})},
             "summary": model.summarise(rows, round(time.monotonic() - begin, 2)), "oracle": _oracle(),
             "gate": gate(rows) if complete else None, "builds": list(builds)}
-        reports.write_all(results, out)
+        try:
+            reports.write_all(results, out)
+        except OSError as error:
+            raise _unwritable(error.filename or out, error) from error
     return results, complete
 
 

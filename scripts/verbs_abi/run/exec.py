@@ -10,7 +10,7 @@ import sys
 
 from verbs_abi import userlands
 from verbs_abi.cells import applications, conformance, ids, plans, programs, worlds
-from verbs_abi.errors import EXIT_CANNOT_RUN, EXIT_NOT_FOUND, UserError
+from verbs_abi.errors import EXIT_CANNOT_RUN, EXIT_NOT_FOUND, UserError, printable
 from verbs_abi.cells import trace as records_of
 from verbs_abi.run import pass_through
 from verbs_abi.setup import build
@@ -134,7 +134,7 @@ def _tell_what_went_past(path, whole):
     """
     texts = list(dict.fromkeys(filter(None, map(records_of.unmodelled, records_of.read(path)))))
     for text in texts[:SHOWN]:
-        print(f"verbs-abi: {text}", file=sys.stderr)
+        print(f"verbs-abi: {printable(text)}", file=sys.stderr)
     if len(texts) > SHOWN:
         print(f"verbs-abi: and {len(texts) - SHOWN} more of that kind" + ("" if whole else "; --trace FILE keeps all"),
               file=sys.stderr)

@@ -142,6 +142,34 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path):
     assert status == 2 and "cannot be made" in err and "--out" in err
 
 
+def _mounted(out, options, *words):
+    """A run into a file system of its own."""
+    out.mkdir()
+    script = f'mount -t tmpfs -o {options} none "$1" && shift && exec "$@"'
+    return subprocess.Popen(["unshare", "--mount", "sh", "-c", script, "-", str(out), *argv(out, *words)], text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                            start_new_session=True, env={**os.environ, "CI": "true"})
+
+
+def _may_mount():
+    return os.geteuid() == 0 and subprocess.run(["unshare", "--mount", "true"], capture_output=True,
+                                                check=False).returncode == 0
+
+
+@pytest.mark.skipif(not _may_mount(), reason="only root can mount")
+@pytest.mark.parametrize("options, told", (
+    ("size=16k", "cannot be written: No space left on device"),  # a handful of cells
+    ("size=256k", "cannot be written: No space left on device"),  # the cells, not the page
+    ("ro", "Read-only file system"),
+))
+def test_a_disk_that_takes_no_more_is_told_in_words(tmp_path, options, told):
+    out = tmp_path / "out"
+    status, _, err = finish(_mounted(out, options, "--overlay", "no-ioctl", "--overlay", "no-netlink"))
+    assert status == 2, err
+    line = next(line for line in err.splitlines() if told in line)
+    assert line.startswith(f"verbs-abi: {out}")
+
+
 def test_shards_are_a_partition(tmp_path):
     ids = []
     for index in (1, 2):

@@ -51,15 +51,21 @@ can_be_root() {
   [ -t 0 ] && [ -t 2 ] && [ "${CI-}" != true ]
 }
 
-# apt_get WORDS…: with its progress on standard error and all that it says in $setup_log. apt tells its progress on
-# standard output, as sudo hands no other descriptor on.
+# apt_get WORDS…: with its progress on standard error and all that it says in $setup_log. apt tells its progress through a
+# file that is opened behind sudo, which hands on no descriptor; it makes its descriptors non-blocking, and on a pipe the
+# packages' own scripts would then fail when nobody reads fast enough.
 apt_get() {
-  {
-    as_root env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -q \
-      -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 -o Acquire::Retries=3 \
-      -o Acquire::http::Timeout=30 -o APT::Status-Fd=1 "$@" 2>&1
-    printf 'verbs-abi-status:%s\n' $?
-  } | watch_apt
+  watch_apt &
+  setup_watch=$!
+  # shellcheck disable=SC2016  # the inner shell expands
+  as_root sh -c 'status=$1; shift; exec env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get "$@" 3>"$status"' sh \
+    "$setup_folder/progress" -q -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 -o Acquire::Retries=3 \
+    -o Acquire::http::Timeout=30 -o APT::Status-Fd=3 "$@" >>"$setup_log" 2>&1
+  setup_status=$?
+  kill "$setup_watch" 2>/dev/null
+  wait "$setup_watch" 2>/dev/null
+  if for_people; then printf '\r\033[K' >&2; fi
+  return $setup_status
 }
 
 # Does a person look at standard error?
@@ -67,37 +73,27 @@ for_people() {
   [ -t 2 ] && [ "${CI-}" != true ] && [ "${TERM-dumb}" != dumb ]
 }
 
-# setup_line TEXT: for people one line, written anew again and again; in a log a line every half minute.
-setup_line() {
-  if for_people; then
-    printf '\r\033[K%.79s' "verbs-abi: $1" >&2
-    setup_shown=1
-  elif [ $((setup_now - setup_told)) -ge "${VERBS_ABI_LOG_SECONDS:-30}" ]; then
-    printf 'verbs-abi: %s\n' "$1" >&2
-    setup_told=$setup_now
-  fi
-}
-
-# Reads what apt-get says; returns the status that its last line tells.
+# Tells now and then what apt's last line of progress says, until it is ended: for people on one line that is written
+# anew, in a log a line every half minute.
 watch_apt() {
-  setup_status=1 setup_shown='' setup_now=$(date +%s)
-  while IFS= read -r line; do
+  pause=${VERBS_ABI_LOG_SECONDS:-30}
+  if for_people; then pause=0.5; fi
+  # What is left of it when it is ended must hold nobody's pipe.
+  while sleep "$pause" >/dev/null 2>&1; do
+    line=$(tail -n 1 "$setup_folder/progress" 2>/dev/null)
     case $line in
-      verbs-abi-status:*) setup_status=${line#*:} ;;
-      dlstatus:* | pmstatus:*)
-        rest=${line#*:*:}
-        setup_now=$(date +%s)
-        case $line in dlstatus:*) doing=fetching ;; *) doing=installing ;; esac
-        setup_line "$doing packages: ${rest%%.*} % (${rest#*:}), $((setup_now - setup_begin)) s"
-        ;;
-      *)
-        printf '%s\n' "$line" >>"$setup_log"
-        case $line in 'Waiting for cache lock'*) setup_now=$(date +%s) && setup_line "$line" ;; esac
-        ;;
+      dlstatus:*) doing=fetching ;;
+      pmstatus:*) doing=installing ;;
+      *) doing='' ;;
     esac
+    rest=${line#*:*:}
+    text="${doing:-installing} packages${doing:+: ${rest%%.*} % (${rest#*:})}, $(($(date +%s) - setup_begin)) s"
+    if for_people; then
+      printf '\r\033[K%.79s' "verbs-abi: $text" >&2
+    else
+      printf 'verbs-abi: %s\n' "$text" >&2
+    fi
   done
-  [ -z "$setup_shown" ] || printf '\r\033[K' >&2
-  return "$setup_status"
 }
 
 # apt-get update, a few times if another one holds the lock of the lists.
@@ -148,9 +144,10 @@ ensure_packages() {
     return 1
   fi
 
-  setup_log=$(mktemp "${TMPDIR:-/tmp}/verbs-abi-apt.XXXXXX") || return 1
+  setup_folder=$(mktemp -d "${TMPDIR:-/tmp}/verbs-abi-apt.XXXXXX") || return 1
+  setup_log=$setup_folder/log
+  : >"$setup_log"
   setup_begin=$(date +%s)
-  setup_told=$setup_begin
   # shellcheck disable=SC2086,SC2116
   printf 'verbs-abi: installing %s packages: %s\n' "$(echo $missing | wc -w)" \
     "$(choose_packages $missing | sed 's/ $//')" >&2
@@ -170,5 +167,5 @@ ensure_packages() {
     printf 'All that apt-get said stands in %s\n' "$setup_log" >&2
     return 1
   fi
-  rm -f "$setup_log"
+  rm -rf "$setup_folder"
 }

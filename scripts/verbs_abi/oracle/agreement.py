@@ -31,13 +31,17 @@ class Disagreement:
 
 @dataclasses.dataclass
 class Agreement:
-    """One kernel's figures. groups: {"front_end"|"class": {name: [agreeing, all]}}."""
+    """One recording's figures. groups: {"front_end"|"class": {name: [agreeing, all]}}."""
 
-    kernel: str
+    kernel: str  # the recording's name: the kernel's, or KERNEL-siw
     cases: int = 0
     agree: int = 0
     groups: dict = dataclasses.field(default_factory=lambda: {"front_end": {}, "class": {}})
     disagreements: list = dataclasses.field(default_factory=list)
+
+    @property
+    def driver(self):
+        return store.split(self.kernel)[1]
 
     @property
     def percent(self):
@@ -150,7 +154,7 @@ def save(agreements, date, room=store.ROOM, commit=None):
                "meant": sum(bool(item.reason) for item in one.disagreements)}
         if commit:
             row["commit"] = commit
-        table[one.kernel] = {"rxe": row}
+        table[one.kernel] = {one.driver: row}
         least[one.kernel] = max(least.get(one.kernel, 0), down(max(one.percent - MARGIN, 0), 1))
     path.write_text(json.dumps(table, indent=1, sort_keys=True) + "\n")
     (room / THRESHOLDS).write_text(json.dumps(least, indent=1, sort_keys=True) + "\n")

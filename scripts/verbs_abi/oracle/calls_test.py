@@ -108,6 +108,20 @@ def test_a_seed_changes_the_list_and_the_same_seed_does_not():
     assert generate.call_list(KERNEL, 2, only="ioctl.cq") != one
 
 
+def test_a_seed_adds_values_lengths_and_flags_that_nobody_thought_of():
+    def labels(seed, only):
+        return set(re.findall(r"^call (\S+) ", generate.call_list(KERNEL, seed, only=only), re.MULTILINE))
+
+    for only, wanted in (("write.create_qp.length", {"in_random0", "random_flag1", "random_in_words0"}),
+                         ("write.modify_qp.field", {"attr_mask=random0"}),
+                         ("invoke.ex_create_cq.length", {"core_random0", "in_random1"}),
+                         ("ioctl.mr.advise_mr", {"flags=random", "value=random0", "len=random"}),
+                         ("ioctl.device.query_port.header", {"length=random0", "driver_id=random1"})):
+        found = labels(5, only)
+        assert wanted <= found, only
+        assert not [label for label in labels(0, only) if "random" in label]
+
+
 def test_the_mask_rules_that_lists_use_are_explained():
     used = set(re.findall(r" mask=([a-z]+):", generate.call_list(KERNEL)))
     assert used and used <= set(calls.MASKS)

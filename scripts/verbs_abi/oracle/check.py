@@ -39,18 +39,18 @@ LIMIT_SECONDS = 300
 GENERATOR = ("generate.py", "calls.py", "facts.py", "session.py", "*_calls.py", "*_table.py")
 
 
-def cached_list(kernel, seed):
+def cached_list(kernel, seed, driver="rxe"):
     """The call list; made anew when the generator or the facts have changed."""
     state = hashlib.sha256()
     for path in sorted(path for pattern in GENERATOR for path in pathlib.Path(__file__).parent.glob(pattern)):
         state.update(path.read_bytes())
     state.update((facts.FOLDER / f"{kernel}.json").read_bytes())
-    path = apt.cache_dir() / "oracle" / "lists" / f"{kernel}-{seed}-{state.hexdigest()[:16]}.txt"
+    path = apt.cache_dir() / "oracle" / "lists" / f"{kernel}-{driver}-{seed}-{state.hexdigest()[:16]}.txt"
     if path.exists():
         return path.read_text()
-    text = generate.call_list(kernel, seed)
+    text = generate.call_list(kernel, seed, driver=driver)
     path.parent.mkdir(parents=True, exist_ok=True)
-    for stale in path.parent.glob(f"{kernel}-{seed}-*.txt"):
+    for stale in path.parent.glob(f"{kernel}-{driver}-{seed}-*.txt"):
         stale.unlink(missing_ok=True)
     fresh = path.with_suffix(f".{os.getpid()}")
     fresh.write_text(text)
@@ -59,10 +59,11 @@ def cached_list(kernel, seed):
 
 
 class FakeMachine:
-    """Runs programs of ours on the fake kernel: one rxe device in the default userland's world."""
+    """Runs programs of ours on the fake kernel: one device of the driver in the default userland's world."""
 
-    def __init__(self, build):
+    def __init__(self, build, driver="rxe"):
         self.build = pathlib.Path(build)
+        self.driver = driver
         self.compiler = worlds.Compiler(self.build)
 
     def close(self):
@@ -78,7 +79,7 @@ class FakeMachine:
         """A world of that kernel and userland: yields (folder, start). start(words) starts a program in it, and
         where it is traced, the trace is FOLDER/trace."""
         userland = userlands.get(name)
-        cell = ids.Cell(name, kernel, (ids.Device.parse("rxe"),), ())
+        cell = ids.Cell(name, kernel, (ids.Device.parse(self.driver),), ())
         with worlds.run_folder() as folder:
             world, _ = self.compiler.compile(cell, folder, folder / "trace" if traced else "")
 
@@ -186,14 +187,15 @@ def ask_fake(kernel, list_text, fake):
     return {name: answer for name, answer in lines if name != "all"}
 
 
-def check_kernel(kernel, fake, answers=None, room=store.ROOM):
-    """Agreement of one kernel. answers: a file of answers instead of the fake machine."""
-    recording = store.Recording(kernel, room)
+def check_kernel(name, fake, answers=None, room=store.ROOM):
+    """Agreement of one recording. answers: a file of answers instead of the fake machine."""
+    kernel, driver = store.split(name)
+    recording = store.Recording(name, room)
     if not recording.exists():
-        raise kernels.OracleError(f"{kernel}: no recording in {recording.folder}; make one with "
-                                  f"`verbs-abi oracle record --kernel {kernel}`")
+        raise kernels.OracleError(f"{name}: no recording in {recording.folder}; make one with "
+                                  f"`verbs-abi oracle record --kernel {kernel} --driver {driver}`")
     about = recording.about()
-    list_text = cached_list(kernel, about["seed"])
+    list_text = cached_list(kernel, about["seed"], driver)
     if store.digest(list_text) != about["list"]:
         raise kernels.OracleError(f"{kernel}: the recording of {about['date']} is of another call "
                                   "list; record again, the probe's calls have changed")
@@ -202,6 +204,7 @@ def check_kernel(kernel, fake, answers=None, room=store.ROOM):
         said = store.unpack(pathlib.Path(answers).read_text())
     else:
         said = store.unpack(store.pack(ask_fake(kernel, list_text, fake)))
+    if not answers and driver == "rxe":
         real.update(stored_discovery(recording))
         said.update(ask_discovery(kernel, fake))
         real.update(stored_programs(recording))
@@ -210,7 +213,7 @@ def check_kernel(kernel, fake, answers=None, room=store.ROOM):
         said.update(answers)
         for side, lines in zip((real, said), compared_traces(asked, traces)):
             side.update(lines)
-    return agreement.compare(kernel, real, said, reasons)
+    return agreement.compare(name, real, said, reasons)
 
 
 def show(result, details, out=print):
@@ -251,7 +254,7 @@ def grouped(disagreements):
 
 
 def as_json(results):
-    return json.dumps({result.kernel: {"rxe": {
+    return json.dumps({result.kernel: {result.driver: {
         "cases": result.cases, "agree": result.agree, "groups": result.groups,
         "disagreements": [vars(item) for item in result.disagreements]}} for result in results},
         indent=1)
@@ -260,7 +263,7 @@ def as_json(results):
 def _check_alone(kernel, build, answers, room):
     """check_kernel in a process of its own: (Agreement, None), or (None, what was wrong) as exceptions of ours do
     not all survive the way between processes."""
-    fake = None if answers else FakeMachine(build)
+    fake = None if answers else FakeMachine(build, store.split(kernel)[1])
     try:
         return check_kernel(kernel, fake, answers, room), None
     except errors.UserError as error:

@@ -61,7 +61,7 @@ def _check(options):
     if not folder and not options.answers:
         from verbs_abi.setup import build
         folder = build.ensure()
-    return check.check(options.kernel or list(kernels.table()), folder, options.threshold,
+    return check.check(options.kernel or store.names(_room(options)), folder, options.threshold,
                        None if options.all else 20, options.json, options.answers, options.keep,
                        _room(options))
 
@@ -99,7 +99,7 @@ def register(subparsers):
     one.set_defaults(handler=_record)
 
     one = commands.add_parser("check", help="compare the fake kernel with the stored answers")
-    one.add_argument("--kernel", action="append", help="repeatable; default: all")
+    one.add_argument("--kernel", action="append", help="repeatable, also KERNEL-siw; default: all that is recorded")
     one.add_argument("--threshold", type=float, metavar="PERCENT",
                      help="exit status 1 when a kernel agrees less than that; default: what "
                           "matrix/oracle/thresholds.json says of the kernel")

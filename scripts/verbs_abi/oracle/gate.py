@@ -4,13 +4,12 @@
 import time
 
 from verbs_abi import errors
-from verbs_abi.oracle import check, kernels, store
+from verbs_abi.oracle import check, store
 
 
 def chosen(text, room=store.ROOM):
-    """The recorded kernels whose test, "oracle.KERNEL", has `text` in its name."""
-    return [name for name in kernels.table()
-            if (text or "") in f"oracle.{name}" and store.Recording(name, room).exists()]
+    """The recordings whose test, "oracle.NAME", has `text` in its name."""
+    return [name for name in store.names(room) if (text or "") in f"oracle.{name}"]
 
 
 def run(build, text="", out=print, room=store.ROOM):

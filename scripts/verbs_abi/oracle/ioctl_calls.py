@@ -129,6 +129,14 @@ class Maker:
         yield from ((f"reserved={value:#x}", setting(reserved=value))
                     for value in (1, 0x100, 0x8000))
         yield from ((f"flags={value:#x}", setting(flags=value)) for value in (0, 2, 3, 4, 0xffff))
+        if self.rng:
+            yield "reserved=random", setting(reserved=self.rng.randrange(1, 1 << 16))
+            yield "flags=random", setting(flags=self.rng.randrange(1 << 16))
+            if spec.kind not in ("in", "out"):
+                yield "len=random", setting(length=self.rng.randrange(1, 1 << 16))
+            if spec.kind in ("const", "flags", "idr"):
+                yield from ((f"value=random{number}", setting(data=self.rng.randrange(1 << 33)))
+                            for number in range(3))
         if spec.kind in ("new", "idr", "fd", "rawfd"):
             yield from ((f"len={size}", setting(length=size)) for size in (1, 4, 8))
         if spec.kind == "idr":
@@ -179,6 +187,11 @@ class Maker:
         for extra in (1, 4, 8, 64):
             yield f"len+{extra}z", with_blob(exact + bytes(extra))
             yield f"len+{extra}n", with_blob(exact + b"\x5a" * extra)
+        if self.rng:
+            size = self.rng.randrange(2 * spec.size + 64)
+            yield "len=random", with_blob((exact + bytes(size)).cut(size))
+            if spec.size <= 8 and not isinstance(spec.value, bytes):
+                yield "value=random", with_blob(calls.Blob.of(self.rng.randrange(1 << 8 * spec.size), spec.size))
         yield "len=ffff", length(0xffff)
         long = max(spec.size, 9)
         for name in ("null", "bad", "kernel"):
@@ -191,7 +204,7 @@ class Maker:
 
     def _output_variants(self, spec, setting):
         for size in sorted({0, 1, spec.size // 2, spec.size - 1, spec.size + 1, spec.size + 8,
-                            spec.size + 64, 0xffff} - {spec.size}):
+                            spec.size + 64, 0xffff, *self.random_lengths(spec)} - {spec.size}):
             def change(case, attr, size=size):
                 case.mem("v", calls.filled(min(size, 512)))
                 attr.length, attr.data = size, "&v"
@@ -207,6 +220,9 @@ class Maker:
         yield "ro", place("ro", spec.size)
         yield "edge", place("edge", spec.size)
         yield "edge-1", place("edge", max(spec.size - 1, 0))
+
+    def random_lengths(self, spec):
+        return [self.rng.randrange(2 * spec.size + 128) for _ in range(2)] if self.rng else []
 
     def attributes(self):
         """One case per method and attribute."""
@@ -266,7 +282,8 @@ class Maker:
             call.attrs.reverse()
             call.masks = [mask for mask in call.masks if ":q:" not in mask]
             self.send("reversed", call)
-            for label, number in (("past_end", 60), ("0xfff", 0xfff), ("driver", 0x1005),
+            random = [("random", self.rng.randrange(1 << 16))] if self.rng else []
+            for label, number in (*random, ("past_end", 60), ("0xfff", 0xfff), ("driver", 0x1005),
                                   ("uhw_in", UHW_IN), ("uhw_out", UHW_OUT), ("0x8000", 0x8000),
                                   ("0xffff", 0xffff)):
                 for flags in (0, MANDATORY):
@@ -346,6 +363,12 @@ class Maker:
             variants += [(f"mapped={count}", {"mapped": count})
                          for count in (1, 8, 16, 23, 24, 30, 39, 40)]
             two_wrong = {"length": 23, "reserved1": 1, "driver_id": 99}
+            if self.rng:
+                variants += [(f"{field}=random{number}", {field: self.rng.randrange(bound)})
+                             for field, bound in (("length", 1 << 12), ("num_attrs", 1 << 16),
+                                                  ("reserved1", 1 << 64), ("reserved2", 1 << 32),
+                                                  ("driver_id", 1 << 32))
+                             for number in range(2)]
             variants += [("length+reserved", {"length": 23, "reserved1": 1}),
                          ("length+driver", {"length": 23, "driver_id": 99}),
                          ("reserved+driver", {"reserved1": 1, "driver_id": 99}),

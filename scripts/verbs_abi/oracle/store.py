@@ -18,6 +18,21 @@ WENT_WRONG = ("-1", "skipped", "blocked", "died")
 ROOM = kernels.SOURCE_ROOT / "matrix" / "oracle"
 
 
+OTHER_DRIVERS = ("siw",)
+
+
+def split(name):
+    """(kernel, driver) of a recording's name."""
+    kernel, _, driver = name.rpartition("-")
+    return (kernel, driver) if driver in OTHER_DRIVERS else (name, "rxe")
+
+
+def names(room=ROOM):
+    """Every recording: the kernels in their order, then other drivers'."""
+    others = sorted(path.name for driver in OTHER_DRIVERS for path in room.glob(f"*-{driver}"))
+    return [name for name in (*kernels.table(), *others) if Recording(name, room).exists()]
+
+
 def digest(text):
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -25,12 +25,13 @@ def field_values(name, size, rng):
         return [("absent", ABSENT), ("ones", ones(4)), ("wrong_kind", "$" + WRONG_KIND[last])]
     if last == "comp_mask" or last.endswith("attr_mask") or last in ("create_flags", "flags",
                                                                      "access_flags"):
-        return [(f"bit{bit}", 1 << bit) for bit in range(8 * size)] + [("ones", ones(size))]
+        return [(f"bit{bit}", 1 << bit) for bit in range(8 * size)] + [("ones", ones(size))] + \
+            [(f"random{number}", rng.randrange(1, ones(size))) for number in range(3 if rng else 0)]
     if last.startswith(("reserved", "resv")):
         odd = ones(size) if size > 8 else 1 << (8 * size - 1)
         if size > 8:
             return [("first", b"\1" + bytes(size - 1)), ("last", bytes(size - 1) + b"\1")]
-        return [("one", 1), ("high", odd)]
+        return [("one", 1), ("high", odd)] + ([("random", rng.randrange(1, ones(size)))] if rng else [])
     if last in ("user_handle",):
         return [("ones", ones(size))]
     if last in ("comp_channel", "fd"):
@@ -98,6 +99,34 @@ def length_shapes(command, facts):
     return result
 
 
+def random_shapes(command, rng):
+    """As length_shapes, of lengths, contents and flags that nobody has thought of."""
+    if not rng:
+        return []
+    step = 8 if command.extended else 4
+
+    def some(most):
+        """Driver input or a tail: mostly zeros, as those are what kernels let pass."""
+        data = bytearray(step * rng.randrange(1, most // step))
+        for _ in range(rng.randrange(3)):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        return bytes(data)
+
+    result = [(f"random_{field}{number}", {field: rng.choice((-1, 1)) * rng.randrange(1, 64)})
+              for field in ("in_words", "out_words") for number in range(2)]
+    result += [(f"random_count{number}", {"exact_count": rng.randrange(64)}) for number in range(3)]
+    result += [(f"in_random{number}", {"extra_in": some(160)}) for number in range(2)]
+    result += [(f"random_flag{number}", {"flags": rng.randrange(1 << 24) << 8}) for number in range(2)]
+    if command.extended:
+        result += [(f"core_random{number}", {"core": some(160)}) for number in range(2)]
+        result += [("random_reserved", {"reserved": rng.randrange(1, 1 << 32)}),
+                   ("random_provider_in", {"provider_in": rng.randrange(1, 64)}),
+                   ("random_provider_out", {"provider_out": rng.randrange(1, 64)})]
+    if command.reply:
+        result.append(("out_random", {"extra_out": step * rng.randrange(1, 40)}))
+    return result
+
+
 def shape_of(session, command, spec):
     spec = dict(spec)
     shape = Shape()
@@ -151,17 +180,20 @@ class Maker:
             send(session, label, command, make(session))
         return case
 
+    def shapes(self, command):
+        return length_shapes(command, self.facts) + random_shapes(command, self.rng)
+
     def lengths(self):
         for command in self.known():
             variants = [(label, lambda session, spec=spec: shape_of(session, command, spec))
-                        for label, spec in length_shapes(command, self.facts)]
+                        for label, spec in self.shapes(command)]
             yield self.case(f"write.{command.label}.length", command, variants, Session.write)
 
     def invoked_lengths(self):
-        keep = ("exact", "no_driver", "in+", "core", "out", "no_driver", "driver_out", "reply", "flag=")
+        keep = ("exact", "no_driver", "in+", "in_random", "core", "out", "no_driver", "driver_out", "reply", "flag=")
         for command in self.known():
             variants = []
-            for label, spec in length_shapes(command, self.facts):
+            for label, spec in self.shapes(command):
                 if not label.startswith(keep) or "words" in label or label == "reply=0":
                     continue
                 variants.append((label,

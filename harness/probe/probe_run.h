@@ -18,7 +18,7 @@
 namespace vabi::probe {
 
 inline constexpr int kCallLimitMs = 400;
-inline constexpr int kCaseLimitMs = 40000;
+inline constexpr int kCaseLimitMs = 120000;
 
 // Where answers go: memory shared with the children, and with the host of a guest. What is in it
 // survives the process (a file) or the machine (memory of a virtual device).

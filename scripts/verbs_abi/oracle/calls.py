@@ -12,6 +12,7 @@ MASKS = {
     "ah": "rxe counts address handles on for as long as the device lives",
     "offset": "rxe counts mmap offsets on for as long as the device lives",
     "guid": "made from the address of the network device below",
+    "random": "siw draws the numbers of completion queues at random",
     "addr": "an address of the process",
 }
 

@@ -124,6 +124,7 @@ def test_a_seed_adds_values_lengths_and_flags_that_nobody_thought_of():
 
 def test_the_mask_rules_that_lists_use_are_explained():
     used = set(re.findall(r" mask=([a-z]+):", generate.call_list(KERNEL)))
+    used |= set(re.findall(r" mask=([a-z]+):", generate.call_list("debian-6.12.117", driver="siw")))
     assert used and used <= set(calls.MASKS)
 
 
@@ -141,7 +142,7 @@ def test_siw_is_asked_with_its_own_driver_number_and_structs():
     assert known.driver_id == 18  # enum rdma_driver_id
     # struct siw_uresp_create_cq: cq_id, num_cqe, cq_key; the key is what is mapped.
     assert known.size("rxe_create_cq_resp") == 16
-    assert known.places("rxe_create_cq_resp") == {"mi.offset": (8, 8)}
+    assert known.places("rxe_create_cq_resp") == {"mi.offset": (8, 8), "cq_id": (0, 4)}
     text = generate.call_list("debian-6.12.117", only="write.create_cq.length", driver="siw")
     assert " mask=offset:r:16:8" in text  # behind ib_uverbs_create_cq_resp's 8 bytes
     # driver_id as the ioctl header has it

@@ -26,7 +26,7 @@ class Driver:
 DRIVERS = {
     "rxe": Driver("RDMA_DRIVER_RXE", "rdma/rdma_user_rxe.h"),
     "siw": Driver("RDMA_DRIVER_SIW", "rdma/siw-abi.h", {
-        "rxe_create_cq_resp": ("siw_uresp_create_cq", {"mi.offset": "cq_key"}),
+        "rxe_create_cq_resp": ("siw_uresp_create_cq", {"mi.offset": "cq_key", "cq_id": "cq_id"}),
         "rxe_create_qp_resp": ("siw_uresp_create_qp", {"rq_mi.offset": "rq_key",
                                                        "sq_mi.offset": "sq_key"}),
         "rxe_create_srq_resp": ("siw_uresp_create_srq", {"mi.offset": "srq_key"}),
@@ -40,6 +40,7 @@ class Facts:
     def __init__(self, name, folder=FOLDER, driver="rxe"):
         index = json.loads((folder / f"{name}.json").read_text())
         self.name = name
+        self.driver = driver
         self.structs = {}
         self.enums = {}
         self.numbers = {}

@@ -109,7 +109,7 @@ METHODS = (
                                fd("CREATE_CQ_COMP_CHANNEL", "$channel", True),
                                fd("CREATE_CQ_EVENT_FD", "$async", True)),
            needs=("context", "channel"), driver_out="rxe_create_cq_resp",
-           driver_masks=("mi.offset:offset",)),
+           driver_masks=("mi.offset:offset", "cq_id:random")),
     destroy("CQ", "CQ_DESTROY", "DESTROY_CQ_HANDLE", ("cq",), "$cq", "DESTROY_CQ_RESP", 8),
     Method("QP", "QP_CREATE", (new("CREATE_QP_HANDLE"), idr("CREATE_QP_PD_HANDLE", "$pd"),
                                idr("CREATE_QP_SEND_CQ_HANDLE", "$cq"),

@@ -71,10 +71,12 @@ class Maker:
             self.modify(session, "", STATES[after], STATE | NEEDED[qp_type][before, after])
         if target == "sqd":
             self.modify(session, "", STATES["sqd"], STATE)
-            # Until the send queue has drained, other answers are given: the event tells when.
-            session.case.call("", "poll", "$async", 1, 350)
-            session.case.mem("e", calls.filled(16))
-            session.case.call("", "read", "$async", "&e", 16)
+            # Until the send queue has drained, other answers are given: the event tells when. siw has no
+            # such state.
+            if session.facts.driver == "rxe":
+                session.case.call("", "poll", "$async", 1, 350)
+                session.case.mem("e", calls.filled(16))
+                session.case.call("", "read", "$async", "&e", 16)
 
     def transitions(self):
         """From every state to every state, with the needed mask, then with every bit toggled."""

@@ -3,6 +3,8 @@
 #define VABI_SHIMS_PROVIDERS_SIW_DRIVER_H_
 
 #include <memory>
+#include <mutex>
+#include <vector>
 
 #include "shims/providers/common/map_entries.h"
 #include "shims/providers/common/udata.h"
@@ -57,6 +59,14 @@ class SiwDriver final : public DriverBase {
   void DestroySrq(Srq& srq) override;
   int PostSrqRecv(Call& call, Srq& srq, std::span<const fabric::RecvRequest> list,
                   uint32_t* posted) override;
+
+ private:
+  // siw_qp_add: the lowest free number, from 1 on, of all files of the device.
+  uint32_t TakeQpNumber();
+  void GiveQpNumber(uint32_t number);
+
+  std::mutex qp_mutex_;
+  std::vector<bool> qp_numbers_;  // taken; the first stands for 1
 };
 
 // struct siw_ucontext

@@ -74,6 +74,24 @@ TEST(SiwObjects, QueuesOfAQueuePairLieOneBehindTheOther) {
   EXPECT_EQ(32u, siw.U32(VABI_F(ib_uverbs_query_qp_resp, max_recv_wr)));
   EXPECT_EQ(80u, siw.U32(VABI_F(ib_uverbs_query_qp_resp, max_inline_data)));
   EXPECT_EQ(7u, siw.U32(VABI_F(ib_uverbs_query_qp_resp, qp_access_flags)));
+  EXPECT_EQ(1u, siw.Get(VABI_F(ib_uverbs_query_qp_resp, sq_sig_all))) << "whatever was asked for";
+}
+
+// siw_qp.c:siw_qp_add takes the lowest free number of the device's xarray, which starts at 1.
+TEST(SiwObjects, QueuePairsTakeTheLowestFreeNumber) {
+  TestSiw siw;
+  TestHca::QpMade first, second;
+  ASSERT_GT(siw.NewQp(siw.Wish(), &first), 0);
+  EXPECT_EQ(1u, first.number);
+  ASSERT_GT(siw.NewQp(siw.Wish(), &second), 0);
+  EXPECT_EQ(2u, second.number);
+  EXPECT_EQ(-EINVAL, siw.NewQp(siw.Wish(), nullptr, TestSiw::kQpReply - 8))
+      << "it gives its number back";
+  ASSERT_GT(siw.DestroyQp(first.handle), 0);
+  ASSERT_GT(siw.NewQp(siw.Wish(), &first), 0);
+  EXPECT_EQ(1u, first.number);
+  ASSERT_GT(siw.NewQp(siw.Wish(), &second), 0);
+  EXPECT_EQ(3u, second.number);
 }
 
 TEST(SiwObjects, BeforeMapEntriesEachQueueHadOneKey) {

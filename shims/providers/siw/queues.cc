@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // siw_verbs.c, siw_qp.c: completion queues, queue pairs, shared receive queues
+#include <algorithm>
 #include <bit>
 
 #include "shims/providers/siw/driver.h"
@@ -57,6 +58,20 @@ void SiwDriver::DestroyCq(Cq& cq) { QueuesOf(cq).Forget(); }
 int SiwDriver::PollCq(Call&, Cq&) { return 0; }
 int SiwDriver::ReqNotifyCq(Call&, Cq&, bool) { return 0; }
 
+uint32_t SiwDriver::TakeQpNumber() {
+  const std::lock_guard<std::mutex> lock(qp_mutex_);
+  const auto free = std::find(qp_numbers_.begin(), qp_numbers_.end(), false);
+  const auto index = static_cast<uint32_t>(free - qp_numbers_.begin());
+  if (free == qp_numbers_.end()) qp_numbers_.push_back(false);
+  qp_numbers_[index] = true;
+  return index + 1;
+}
+
+void SiwDriver::GiveQpNumber(uint32_t number) {
+  const std::lock_guard<std::mutex> lock(qp_mutex_);
+  if (number != 0 && number <= qp_numbers_.size()) qp_numbers_[number - 1] = false;
+}
+
 int SiwDriver::CreateQp(Call& call, Qp& qp) {
   const World& world = call.world;
   const DeviceAttributes& limits = qp.device->attributes();
@@ -84,7 +99,7 @@ int SiwDriver::CreateQp(Call& call, Qp& qp) {
   const uint32_t send = slots(qp.cap.max_send_wr), receive = slots(qp.cap.max_recv_wr);
   auto state = std::make_unique<QueueState>();
   OwnedBody<64> reply(world, structure::siw_uresp_create_qp);
-  const uint32_t number = qp.device->NextQpn();
+  const uint32_t number = TakeQpNumber();
   reply.Set(VABI_PF(siw_uresp_create_qp, qp_id), number);
   reply.Set(VABI_PF(siw_uresp_create_qp, num_sqe), send);
   reply.Set(VABI_PF(siw_uresp_create_qp, num_rqe), receive);
@@ -105,6 +120,7 @@ int SiwDriver::CreateQp(Call& call, Qp& qp) {
   if (error == 0) error = Reply(call, reply);
   if (error != 0) {
     state->Forget();
+    GiveQpNumber(number);
     return error;
   }
   state->depth[0] = send;
@@ -144,11 +160,15 @@ int SiwDriver::QueryQp(Call& call, Qp& qp) {
   qp.attr = {};
   qp.attr.path_mtu = qp.device->image().ports[0].active_mtu;
   qp.attr.access_flags = kLocalWrite | kRemoteWrite | kRemoteRead;
+  // sq_sig_type is left as ib_uverbs_query_qp allocated it, and zero is IB_SIGNAL_ALL_WR; Debian's
+  // kernels clear what they allocate (CONFIG_INIT_ON_ALLOC_DEFAULT_ON).
+  qp.signal_all = true;
   return 0;
 }
 
 int SiwDriver::DestroyQp(Call&, Qp& qp) {
   QueuesOf(qp).Forget();
+  GiveQpNumber(qp.qp_num);
   return 0;
 }
 

@@ -42,12 +42,15 @@ def _sources(prefix):
 
 
 _TOOLS = threading.Lock()
+_BUILT = {}  # by cache folder: one recording uses the same programs from its first boot to its last
 
 
 def guest_tools(cache=None):
     """Builds the static guest programs (no CMake needed). Returns {name: path}."""
     with _TOOLS:
-        return _guest_tools(cache)
+        if cache not in _BUILT:
+            _BUILT[cache] = _guest_tools(cache)
+        return _BUILT[cache]
 
 
 def _guest_tools(cache):

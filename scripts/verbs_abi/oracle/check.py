@@ -162,9 +162,7 @@ def compared_traces(real, fake):
     """Both sides' {call: line} of traces, line by line as they belong together."""
     sides = {}, {}
     for title, lines in real.items():
-        both = [lines, fake.get(title, [])]
-        if "pingpong" in title:
-            both = list(map(pairs.without_doorbells, both))
+        both = (pairs.comparable(title, one) for one in (lines, fake.get(title, [])))
         for side, answers in zip(sides, shapes.aligned(title, *both)):
             side.update(answers)
     return sides

@@ -11,25 +11,18 @@ import time
 KINDS = ("rc", "uc", "ud", "srq")
 LIMIT_SECONDS = 60
 
-# rxe rings its doorbell with a write(): how often, the data path decides, which other tests look at. Here the programs
-# set up and tear down everything and transfer nothing.
-ITERATIONS = "0"
-_DOORBELL = re.compile(r"^ *(\d+ times:|write POST_SEND .*)$")
+ITERATIONS = "20"  # as the guests do
+_COUNT = re.compile(r"^\d+ times:$")
 
 
-def without_doorbells(packed):
-    """A ping-pong's packed lines without the doorbells."""
-    kept, at = [], 0
-    while at < len(packed):
-        block = 1
-        if packed[at].endswith(" times:"):
-            while at + block < len(packed) and packed[at + block].startswith("  "):
-                block += 1
-        if not all(_DOORBELL.match(one) for one in packed[at:at + block]) or \
-                not any("POST_SEND" in one for one in packed[at:at + block]):
-            kept += packed[at:at + block]
-        at += block
-    return kept
+def comparable(title, packed):
+    """A ping-pong's packed lines without what differs from run to run: rxe rings its doorbell with a write(), and with
+    16 queue pairs on one shared receive queue, who answers first decides how often."""
+    if "ibv_srq_pingpong" not in title:
+        return packed
+    following = [*packed[1:], ""]
+    return ["[some] times:" if _COUNT.match(one) and after.startswith("  write POST_SEND ") else one
+            for one, after in zip(packed, following)]
 
 
 def _free_port():

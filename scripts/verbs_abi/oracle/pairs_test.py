@@ -44,8 +44,7 @@ def test_what_does_not_end_is_ended(monkeypatch):
     assert pair("import time; time.sleep(60)", [])[1] == "tool: the client does not end"
 
 
-def test_doorbells_are_left_out_and_nothing_else():
-    packed = ["open 0", "write POST_SEND 28 in=24/0 out=4/0 48", "20 times:", "  write POST_SEND 28 in=24/0 out=4/0 48",
-              "3 times:", "  write POST_SEND 28 in=24/0 out=4/0 48", "  write REQ_NOTIFY_CQ 23 in=8/0 16",
-              "3 times:", "  mmap 0"]
-    assert pairs.without_doorbells(packed) == ["open 0", *packed[4:]]
+def test_how_often_a_shared_receive_queues_users_ring_is_left_out_and_nothing_else():
+    packed = ["open 0", "30 times:", "  write POST_SEND 28 in=24/0 out=4/0 32", "16 times:", "  ioctl QP.DESTROY 4.1 0"]
+    assert pairs.comparable("deb-1 ibv_srq_pingpong client", packed) == ["open 0", "[some] times:", *packed[2:]]
+    assert pairs.comparable("deb-1 ibv_rc_pingpong client", packed) == packed

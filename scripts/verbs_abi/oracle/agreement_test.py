@@ -91,7 +91,7 @@ def test_broken_tables_are_told_with_their_place(tmp_path, name, data, where):
 def test_the_stored_tables_are_as_their_schemas_say():
     assert set(agreement.thresholds()) == set(store.names())
     for row in agreement.Reasons().rows:
-        assert any(name for name in kernels.table() if agreement.fnmatch.fnmatchcase(
+        assert any(name for name in store.names() if agreement.fnmatch.fnmatchcase(
             name, row["kernel"])), row
 
 

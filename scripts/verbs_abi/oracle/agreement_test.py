@@ -6,7 +6,7 @@ import json
 import pytest
 
 from verbs_abi import matrix
-from verbs_abi.oracle import agreement, check, kernels, store
+from verbs_abi.oracle import agreement, check, store
 
 ANSWERS = {"write.a.length:setup": "fd 0", "write.a.length:exact": "16 0 r+0=00",
            "write.a.length:setup~2": "-1 EBUSY", "write.a.length:in+4.x": "-1 EINVAL",

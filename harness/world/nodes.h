@@ -7,7 +7,7 @@
 #include "harness/world/image.h"
 
 // The nodes of /dev/infiniband beside uverbsN: their names and numbers follow from the devices.
-// What happens behind them is not modelled; sysfs, netlink and stat tell of them.
+// shims/umad/ stands behind umadN and issmN, shims/rdma_cm/ behind rdma_cm.
 
 namespace vabi {
 

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <set>
 
+#include "shims/netlink/route.h"
 #include "shims/sys/sys.h"
 #include "shims/trace/gaps.h"
 #include "shims/uverbs/device.h"
@@ -209,7 +210,7 @@ int RdmaSocket::SetOption(int level, int name, const void* value, socklen_t leng
 int RdmaSocket::GetOption(int level, int name, void* value, socklen_t* length) {
   int answer = 0;
   if (level == SOL_SOCKET && (name == SO_PROTOCOL || name == SO_DOMAIN || name == SO_TYPE)) {
-    answer = name == SO_PROTOCOL ? kNetlinkRdma : name == SO_DOMAIN ? AF_NETLINK : type_;
+    answer = name == SO_PROTOCOL ? protocol_ : name == SO_DOMAIN ? AF_NETLINK : type_;
   } else if (level != kSolNetlink) {
     return static_cast<int>(
         Raw(SYS_getsockopt, backing_fd(), level, name, Word(value), Word(length)));
@@ -448,19 +449,28 @@ int RefuseSocket(const World& world, RuleId rule) {
 }  // namespace
 
 int FakeKernel::OpenNetlink(int type, int protocol, Opened* out) {
-  if (protocol != netlink::kNetlinkRdma) return 1;
+  using netlink::RouteSocket;
+  const bool rdma = protocol == netlink::kNetlinkRdma;
+  if (!rdma && protocol != RouteSocket::kProtocol) return 1;
   const World* world = InstalledWorld();
   if (world == nullptr) return 1;
+  // Without interfaces of its own a world leaves the machine's to the program.
+  if (!rdma && !RouteSocket::HasInterfaces(*world)) return 1;
   const int kind = type & ~(SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (kind != SOCK_RAW && kind != SOCK_DGRAM) {
+    if (!rdma) return -ESOCKTNOSUPPORT;
     return RefuseSocket(*world, RuleId::netlink_socket_type);
   }
-  if (world->Knob(KnobId::netlink_level) == 0) {
+  if (rdma && world->Knob(KnobId::netlink_level) == 0) {
     return RefuseSocket(*world, RuleId::netlink_no_family);
   }
   out->fd = MakeEcho();
   if (out->fd < 0) return out->fd;
-  out->file = std::make_shared<netlink::RdmaSocket>(*world, kind);
+  if (rdma) {
+    out->file = std::make_shared<netlink::RdmaSocket>(*world, kind, protocol);
+  } else {
+    out->file = std::make_shared<RouteSocket>(*world, kind);
+  }
   out->file->set_backing_fd(out->fd);
   return 0;
 }

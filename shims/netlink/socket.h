@@ -13,12 +13,13 @@
 
 namespace vabi::netlink {
 
-// One NETLINK_RDMA socket. The process' descriptor is a datagram socket that is connected to
-// itself: what the kernel says is sent on it, so that receiving, peeking, truncation, time limits
-// and poll are the real kernel's.
+// One NETLINK_RDMA socket, and what all netlink sockets have in common. The process' descriptor is
+// a datagram socket that is connected to itself: what the kernel says is sent on it, so that
+// receiving, peeking, truncation, time limits and poll are the real kernel's.
 class RdmaSocket : public SocketFile {
  public:
-  RdmaSocket(const World& world, int type) : world_(world), type_(type) {}
+  RdmaSocket(const World& world, int type, int protocol)
+      : world_(world), type_(type), protocol_(protocol) {}
   ~RdmaSocket() override;
 
   void set_backing_fd(int fd) override;
@@ -36,18 +37,24 @@ class RdmaSocket : public SocketFile {
   ssize_t SendMessage(const struct msghdr* message, int flags) override;
   ssize_t ReceiveMessage(struct msghdr* message, int flags) override;
 
+ protected:
+  // One datagram of the program's. With the socket's lock held.
+  virtual void Receive(std::string datagram);
+  void Answer(const struct nlmsghdr& header, const std::string& whole, int error);
+  void Deliver(const std::string& datagram);
+  const World& world() const { return world_; }
+  uint32_t port_id() const { return port_id_; }
+
  private:
   int Refuse(RuleId rule) const;
   bool Violates(RuleId rule, bool condition) const;
   int AutoBind();
   int BindTo(uint32_t port_id);
-  void Receive(std::string datagram);
-  void Answer(const struct nlmsghdr& header, const std::string& whole, int error);
-  void Deliver(const std::string& datagram);
   void ContinueDump();
 
   const World& world_;
   const int type_;
+  const int protocol_;
   std::mutex mutex_;
   bool bound_ = false;
   uint32_t port_id_ = 0;

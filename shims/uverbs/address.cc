@@ -106,26 +106,36 @@ fabric::AddressVector ReadAhAttr(const Body& from) {
   return to;
 }
 
-int CheckAddress(Call& call, const fabric::AddressVector& address) {
-  const Device& device = call.file.device();
-  if (!device.ValidPort(address.port_num)) return call.Refuse(RuleId::address_port);
+std::optional<RuleId> BrokenAddressRule(const Device& device,
+                                        const fabric::AddressVector& address) {
+  const auto violates = [&](RuleId rule, bool condition) {
+    if (!condition) return false;
+    const RuleEntry& entry = device.world().Rule(rule);
+    return entry.on && !entry.relaxed;
+  };
+  if (!device.ValidPort(address.port_num)) return RuleId::address_port;
   PortAttributes port;
   device.driver().DescribePort(device, address.port_num, &port);
-  if (call.Violates(RuleId::address_grh_required,
-                    (port.grh_required || device.IsRoce()) && address.is_global == 0)) {
-    return call.Refuse(RuleId::address_grh_required);
+  if (violates(RuleId::address_grh_required,
+               (port.grh_required || device.IsRoce()) && address.is_global == 0)) {
+    return RuleId::address_grh_required;
   }
-  if (address.is_global == 0) return 0;
-  if (call.Violates(RuleId::address_sgid_range,
-                    address.sgid_index >= device.port(address.port_num).gid_table_length)) {
-    return call.Refuse(RuleId::address_sgid_range);
+  if (address.is_global == 0) return std::nullopt;
+  if (violates(RuleId::address_sgid_range,
+               address.sgid_index >= device.port(address.port_num).gid_table_length)) {
+    return RuleId::address_sgid_range;
   }
   GidEntry gid;
-  if (call.Violates(RuleId::address_sgid_empty,
-                    !FindGid(device, address.port_num, address.sgid_index, &gid))) {
-    return call.Refuse(RuleId::address_sgid_empty);
+  if (violates(RuleId::address_sgid_empty,
+               !FindGid(device, address.port_num, address.sgid_index, &gid))) {
+    return RuleId::address_sgid_empty;
   }
-  return 0;
+  return std::nullopt;
+}
+
+int CheckAddress(Call& call, const fabric::AddressVector& address) {
+  const auto broken = BrokenAddressRule(call.file.device(), address);
+  return broken ? call.Refuse(*broken) : 0;
 }
 
 int ResolveMac(Call& call, fabric::AddressVector* address) {

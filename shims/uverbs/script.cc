@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <mutex>
@@ -29,6 +30,7 @@ struct State {
   std::atomic<uint32_t> calls[kMaxDevices];
   std::atomic<bool> done[kMaxSteps];
   uint64_t opened_ns[kMaxDevices] = {};  // 0: not yet
+  std::vector<void (*)(Device&)> clients;
 };
 // Never destroyed: the thread may outlive destructors.
 State& Get() {
@@ -108,6 +110,12 @@ void StartThread() {
 void Unplug(Device& device) {
   trace::Event("unplug", device.image().name);
   device.SetGone(device.Offers(Op::disassociate_ucontext));
+  std::vector<void (*)(Device&)> clients;
+  {
+    std::lock_guard lock(Get().mutex);
+    clients = Get().clients;
+  }
+  for (const auto tell : clients) tell(device);
   if (!device.Offers(Op::disassociate_ucontext)) return;
   for (const auto& file : FilesOf(device)) file->Disassociate();
 }
@@ -143,6 +151,13 @@ void ScriptCommand(Device& device) {
     if (step.after_calls == 0 || static_cast<uint32_t>(step.device) != device.number()) continue;
     if (before >= step.after_calls) TakeStep(device.world(), i);
   }
+}
+
+void WhenUnplugged(void (*tell)(Device&)) {
+  State& state = Get();
+  std::lock_guard lock(state.mutex);
+  if (std::find(state.clients.begin(), state.clients.end(), tell) == state.clients.end())
+    state.clients.push_back(tell);
 }
 
 void Happen(Device& device, const ScriptStep& step) {

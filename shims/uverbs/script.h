@@ -26,6 +26,10 @@ void Happen(Device& device, const ScriptStep& step);
 // A new world.
 void ResetScript();
 
+// To be called when a device was removed; for parts of the fake kernel beside uverbs (struct
+// ib_client.remove). No lock is held.
+void WhenUnplugged(void (*tell)(Device&));
+
 }  // namespace vabi
 
 #endif  // VABI_SHIMS_UVERBS_SCRIPT_H_

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <poll.h>
+#include <sys/mman.h>
+
+#include "shims/providers/test_offence.h"
+#include "shims/umad/answer.h"
+#include "shims/umad/test_umad.h"
+
+namespace vabi::umad {
+namespace {
+
+using Message = UmadFixture::Message;
+using Off = Offence<UmadFixture>;
+
+uint64_t Big(const Bytes& bytes, size_t at, int size) {
+  uint64_t value = 0;
+  for (int i = 0; i < size; ++i) value = value << 8 | bytes[at + static_cast<size_t>(i)];
+  return value;
+}
+uint32_t Word(const Bytes& bytes, size_t at) {
+  uint32_t value;
+  std::memcpy(&value, bytes.data() + at, sizeof(value));
+  return value;
+}
+
+// Errnos from core/user_mad.c and core/mad.c of the releases named.
+const Off kOffences[] = {
+    {"debian-7.3.4", "umad.ioctl.unknown", ENOTTY,
+     [](UmadFixture& f) { return f.file().Ioctl(0xc01c1b09, nullptr); }},
+    {"debian-7.3.4", "umad.agent.gone", EPIPE,
+     [](UmadFixture& f) {
+       FindDevice(0)->SetGone(true);
+       return f.RegisterAgent(1);
+     }},
+    {"debian-7.3.4", "umad.agent.fault", EFAULT,
+     [](UmadFixture& f) { return f.file().Ioctl(0xc01c1b01, nullptr); }},
+    {"debian-7.3.4", "umad.agent.qpn", EINVAL, [](UmadFixture& f) { return f.RegisterAgent(2); }},
+    {"debian-7.3.4", "umad.agent.flags", EINVAL,
+     [](UmadFixture& f) {
+       UmadFixture::Request2 request;
+       request.flags = 2;
+       const long result = f.RegisterAgent2(request);
+       EXPECT_EQ(1U, request.flags) << "IB_USER_MAD_REG_FLAGS_CAP";
+       return result;
+     }},
+    {"debian-7.3.4", "umad.agent.many", ENOMEM,
+     [](UmadFixture& f) {
+       for (int i = 0; i < 32; ++i) EXPECT_EQ(0, f.RegisterAgent(1));
+       return f.RegisterAgent(1);
+     }},
+    {"debian-7.3.4", "umad.agent.oui", EINVAL,
+     [](UmadFixture& f) {
+       UmadFixture::Request2 request;
+       request.mgmt_class = 0x32;
+       request.oui = 0x1001405;
+       return f.RegisterAgent2(request);
+     }},
+    {"debian-7.3.4", "umad.agent.service.first", EPROTONOSUPPORT,
+     [](UmadFixture& f) {
+       f.Use(2);
+       return f.RegisterAgent(0, 0, 7);  // also a bad RMPP version: looked at later
+     }},
+    {"linux-4.19", "umad.agent.service", EPROTONOSUPPORT,
+     [](UmadFixture& f) {
+       f.Use(2);
+       return f.RegisterAgent(0);
+     }},
+    {"linux-4.19", "umad.agent.rmpp_version", EINVAL,
+     [](UmadFixture& f) {
+       f.Use(2);
+       return f.RegisterAgent(0, 0, 7);
+     }},
+    {"debian-7.3.4", "umad.agent.class_version", EINVAL,
+     [](UmadFixture& f) {
+       UmadFixture::Request request;
+       request.mgmt_class = 4;
+       request.version = 0x83;
+       return f.RegisterAgent(request);
+     }},
+    {"debian-7.3.4", "umad.agent.class", EINVAL,
+     [](UmadFixture& f) { return f.RegisterAgent(1, 80); }},
+    {"debian-7.3.4", "umad.agent.vendor_oui", EINVAL,
+     [](UmadFixture& f) { return f.RegisterAgent(1, 0x30); }},
+    {"debian-7.3.4", "umad.agent.class_rmpp", EINVAL,
+     [](UmadFixture& f) { return f.RegisterAgent(1, 4, 1); }},
+    {"debian-7.3.4", "umad.agent.class_qp", EINVAL,
+     [](UmadFixture& f) { return f.RegisterAgent(0, 4); }},
+    {"linux-4.4", "umad.agent.class_qp", EINVAL,
+     [](UmadFixture& f) { return f.RegisterAgent(1, 0x81); }},
+    {"debian-7.3.4", "umad.agent.user_rmpp", EINVAL,
+     [](UmadFixture& f) {
+       UmadFixture::Request2 request;
+       request.flags = 1;
+       return f.RegisterAgent2(request);
+     }},
+    {"debian-7.3.4", "umad.agent.in_use", EINVAL,
+     [](UmadFixture& f) {
+       UmadFixture::Request request;
+       request.mgmt_class = 4;
+       request.methods[0] = 1 << 1;
+       EXPECT_EQ(0, f.RegisterAgent(request));
+       request.methods[0] = 1 << 2;
+       EXPECT_EQ(0, f.RegisterAgent(request)) << "another method";
+       request.methods[0] = 1 << 1 | 1 << 3;
+       return f.RegisterAgent(request);
+     }},
+    {"debian-6.12.117", "umad.agent.in_use", EINVAL,
+     [](UmadFixture& f) {
+       UmadFixture::Request request;  // ib_cm has it
+       request.mgmt_class = 7;
+       request.version = 2;
+       request.methods[0] = 1 << 3;
+       return f.RegisterAgent(request);
+     }},
+    {"debian-7.3.4", "umad.unregister.fault", EFAULT,
+     [](UmadFixture& f) { return f.file().Ioctl(0x40041b02, nullptr); }},
+    {"debian-7.3.4", "umad.unregister.id", EINVAL, [](UmadFixture& f) { return f.Unregister(32); }},
+    {"linux-4.4", "umad.unregister.id", EINVAL, [](UmadFixture& f) { return f.Unregister(0); }},
+    {"debian-7.3.4", "umad.pkey.late", EINVAL,
+     [](UmadFixture& f) {
+       EXPECT_EQ(0, f.RegisterAgent(1));
+       return f.EnablePkey();
+     }},
+    {"debian-7.3.4", "umad.write.short", EINVAL,
+     [](UmadFixture& f) {
+       f.Start();
+       return f.Send(Bytes(64 + 35));
+     }},
+    {"debian-7.3.4", "umad.write.fault", EFAULT,
+     [](UmadFixture& f) {
+       f.Start();
+       return f.file().Write(nullptr, 320);
+     }},
+    {"debian-7.3.4", "umad.write.id", EINVAL,
+     [](UmadFixture& f) {
+       f.Start();
+       Message message(1, 1, 0x11);
+       message.bytes[0] = 32;
+       return f.Send(message);
+     }},
+    {"debian-7.3.4", "umad.write.no_agent", EIO,
+     [](UmadFixture& f) {
+       f.Start();
+       Message message(1, 1, 0x11);
+       message.bytes[0] = 31;
+       return f.Send(message);
+     }},
+    {"linux-5.9", "umad.write.no_agent", EINVAL,
+     [](UmadFixture& f) {
+       f.Start();
+       Message message(1, 1, 0x11);
+       message.bytes[0] = 31;
+       return f.Send(message);
+     }},
+    {"debian-7.3.4", "address.grh_required", EINVAL,
+     [](UmadFixture& f) {
+       f.Use(2);
+       EXPECT_EQ(0, f.EnablePkey());
+       EXPECT_EQ(0, f.RegisterAgent(1));
+       return f.Send(Message(4, 1, 0x12).To(1, 1));
+     }},
+    {"debian-7.3.4", "umad.write.class_header", EINVAL,
+     [](UmadFixture& f) {
+       f.Start();
+       Message message(3, 1, 0x11);
+       message.bytes[0] = 1;
+       message.bytes.resize(64 + 55);  // the SA's header has 56
+       return f.Send(message);
+     }},
+    {"debian-7.3.4", "umad.write.long", EINVAL,
+     [](UmadFixture& f) {
+       f.Start();
+       Message message(4, 1, 0x12);
+       message.bytes[0] = 1;
+       message.bytes.resize(64 + 257);
+       return f.Send(message);
+     }},
+    {"debian-7.3.4", "umad.write.duplicate", EINVAL,
+     [](UmadFixture& f) {
+       f.image().virtual_time = 0;
+       f.Start();
+       Message message = Message(4, 1, 0x12).To(77, 1);
+       message.bytes[0] = 1;
+       message.bytes[10] = 1;  // a minute and more
+       EXPECT_EQ(320, f.Send(message));
+       return f.Send(message);
+     }},
+    {"debian-7.3.4", "umad.write.class_rmpp", EINVAL,
+     [](UmadFixture& f) {
+       EXPECT_EQ(0, f.EnablePkey());
+       EXPECT_EQ(0, f.RegisterAgent(1, 3, 1));
+       return f.Send(Message(4, 1, 0x12).To(1, 1));
+     }},
+    {"debian-7.3.4", "umad.write.route", EINVAL,
+     [](UmadFixture& f) {
+       f.Start();
+       Message message(0x81, 1, 0x11);
+       message.mad(7) = 64;  // hops
+       return f.Send(message);
+     }},
+    {"linux-4.4", "umad.write.route", EINVAL,
+     [](UmadFixture& f) {
+       f.Start();
+       Message message(0x81, 1, 0x11);
+       message.mad(7) = 1;
+       message.mad(128 + 1) = 2;  // out of a port that is not this one
+       return f.Send(message);
+     }},
+    {"debian-7.3.4", "umad.read.header", EINVAL,
+     [](UmadFixture& f) {
+       uint8_t bytes[55];
+       return f.file().Read(bytes, sizeof(bytes), true);
+     }},
+    {"debian-7.3.4", "umad.read.gone", EIO,
+     [](UmadFixture& f) {
+       FindDevice(0)->SetGone(true);
+       uint8_t bytes[320];
+       return f.file().Read(bytes, sizeof(bytes), true);
+     }},
+    {"linux-5.9", "umad.read.again", EAGAIN,
+     [](UmadFixture& f) {
+       FindDevice(0)->SetGone(true);  // not looked at before 5.10
+       uint8_t bytes[320];
+       return f.file().Read(bytes, sizeof(bytes), true);
+     }},
+    {"debian-7.3.4", "umad.read.short", EINVAL,
+     [](UmadFixture& f) {
+       f.Start();
+       EXPECT_EQ(320, f.Send(Message(0x81, 1, 0x11)));
+       uint8_t bytes[319];
+       return f.file().Read(bytes, sizeof(bytes), true);
+     }},
+    {"debian-7.3.4", "umad.read.fault", EFAULT,
+     [](UmadFixture& f) {
+       f.Start();
+       EXPECT_EQ(320, f.Send(Message(0x81, 1, 0x11)));
+       const long result = f.file().Read(nullptr, 320, true);
+       EXPECT_EQ(320U, f.Receive().size()) << "what could not be delivered stays";
+       // For the rule in the trace.
+       EXPECT_EQ(320, f.Send(Message(0x81, 1, 0x11)));
+       f.file().Read(nullptr, 320, true);
+       return result;
+     }},
+};
+
+class UmadRules : public testing::TestWithParam<Off> {};
+TEST_P(UmadRules, AnswersAsTheKernelDoes) { ExpectRefusal(GetParam()); }
+INSTANTIATE_TEST_SUITE_P(All, UmadRules, testing::ValuesIn(kOffences),
+                         [](const auto& info) { return CaseName(info.param); });
+
+TEST(Umad, OlderKernelsTakeWhatNewOnesRefuse) {
+  UmadFixture f("linux-6.6");
+  f.Start();
+  Message message(3, 1, 0x11);
+  message.bytes[0] = 1;
+  message.bytes.resize(64 + 55);
+  EXPECT_EQ(64 + 55, f.Send(message)) << "core/user_mad.c:ib_umad_write (6.6)";
+}
+
+TEST(Umad, HeadersGrowWithPkeySupport) {
+  UmadFixture f;
+  EXPECT_EQ(0, f.RegisterAgent(0));
+  Message message(0x81, 1, 0x11);
+  Bytes old(message.bytes.begin(), message.bytes.begin() + 56);
+  old.insert(old.end(), message.bytes.begin() + 64, message.bytes.end());
+  ASSERT_EQ(56 + 256, f.Send(old));
+  EXPECT_EQ(56U + 256, f.Receive().size());
+}
+
+TEST(Umad, RegisterAgent2BringsPkeySupport) {
+  UmadFixture f;
+  UmadFixture::Request2 request;
+  request.qpn = 0;
+  ASSERT_EQ(0, f.RegisterAgent2(request));
+  EXPECT_EQ(0U, request.id);
+  ASSERT_EQ(320, f.Send(Message(0x81, 1, 0x11)));
+  EXPECT_EQ(320U, f.Receive().size());
+}
+
+// IBTA 14.2.5.3; PortInfo and the others likewise below.
+TEST(Umad, TheLocalPortAnswersADirectedRoute) {
+  UmadFixture f;
+  f.Start();
+  ASSERT_EQ(320, f.Send(Message(0x81, 1, 0x11)));
+  const Bytes got = f.Receive();
+  ASSERT_EQ(320U, got.size());
+  EXPECT_EQ(0U, Word(got, 0)) << "the agent";
+  EXPECT_EQ(0U, Word(got, 4)) << "status";
+  EXPECT_EQ(320U, Word(got, 16)) << "length";
+  EXPECT_EQ(0xffffU, Big(got, 28, 2)) << "build_smp_wc: the permissive LID";
+  constexpr size_t mad = 64, data = 64 + 64;
+  EXPECT_EQ(0x81, got[mad + 3]) << "GetResp";
+  EXPECT_EQ(0x8000U, Big(got, mad + 4, 2)) << "the direction bit";
+  EXPECT_EQ(0x42U, Big(got, mad + 12, 4)) << "the lower half of the transaction number";
+  EXPECT_NE(0U, Big(got, mad + 8, 4)) << "agent.hi_tid";
+  EXPECT_EQ(1, got[data + 2]) << "a channel adapter";
+  EXPECT_EQ(1, got[data + 3]) << "ports";
+  const DeviceImage& device = f.image().device[0];
+  EXPECT_EQ(device.node_guid, Big(got, data + 12, 8));
+  EXPECT_EQ(device.ports[0].pkey_count, Big(got, data + 28, 2));
+  EXPECT_EQ(0x1017U, Big(got, data + 30, 2)) << "device";
+  EXPECT_EQ(1, got[data + 36]) << "local port";
+}
+
+TEST(Umad, PortInfoOfANeighbourByItsLid) {
+  UmadFixture f;
+  f.Start();
+  ASSERT_EQ(320, f.Send(Message(1, 1, 0x15).To(2, 0)));
+  const Bytes got = f.Receive();
+  ASSERT_EQ(320U, got.size());
+  EXPECT_EQ(2U, Big(got, 28, 2)) << "from LID 2";
+  constexpr size_t data = 64 + 64;
+  EXPECT_EQ(0xfe80000000000000U, Big(got, data + 8, 8));
+  EXPECT_EQ(2U, Big(got, data + 16, 2)) << "LID";
+  EXPECT_EQ(1U, Big(got, data + 18, 2)) << "the subnet manager's LID";
+  EXPECT_EQ(0x2259e848U, Big(got, data + 20, 4)) << "matrix/providers/mlx5.json";
+  EXPECT_EQ(2, got[data + 31]) << "4X";
+  EXPECT_EQ(4, got[data + 32] & 15) << "active";
+  EXPECT_EQ(5, got[data + 33] >> 4) << "link up";
+  EXPECT_EQ(5, got[data + 36] >> 4) << "MTU 4096";
+  EXPECT_EQ(2, got[data + 62] >> 4) << "EDR";
+}
+
+TEST(Umad, TheSubnetManagersNodeSetsItsBit) {
+  UmadFixture f;
+  f.Start();
+  SetSubnetManager(*FindDevice(0), 1, true);
+  ASSERT_EQ(320, f.Send(Message(0x81, 1, 0x15)));
+  EXPECT_EQ(0x2259e84aU, Big(f.Receive(), 128 + 20, 4));
+  SetSubnetManager(*FindDevice(0), 1, false);
+  ASSERT_EQ(320, f.Send(Message(0x81, 1, 0x15)));
+  EXPECT_EQ(0x2259e848U, Big(f.Receive(), 128 + 20, 4));
+}
+
+TEST(Umad, OtherAttributesOfTheSubnetAgent) {
+  UmadFixture f;
+  f.Start();
+  ASSERT_EQ(320, f.Send(Message(0x81, 1, 0x10)));
+  EXPECT_EQ(0, std::strncmp(f.image().device[0].node_desc,
+                            reinterpret_cast<const char*>(f.Receive().data()) + 128, 64));
+  ASSERT_EQ(320, f.Send(Message(0x81, 1, 0x16)));
+  EXPECT_EQ(0xffff0000U, Big(f.Receive(), 128, 4)) << "one P_Key";
+  ASSERT_EQ(320, f.Send(Message(0x81, 1, 0x16, 4)));
+  EXPECT_EQ(0x801cU, Big(f.Receive(), 64 + 4, 2)) << "128 P_Keys are 4 blocks";
+  ASSERT_EQ(320, f.Send(Message(0x81, 1, 0x14)));
+  EXPECT_EQ(f.image().device[0].node_guid, Big(f.Receive(), 128, 8));
+  ASSERT_EQ(320, f.Send(Message(0x81, 1, 0x12)));
+  EXPECT_EQ(0x800cU, Big(f.Receive(), 64 + 4, 2)) << "SwitchInfo of no switch";
+}
+
+TEST(Umad, PerformanceCountersAreZero) {
+  UmadFixture f;
+  f.Start();
+  Message ask = Message(4, 1, 1).To(1, 1);
+  ask.bytes[0] = 1;
+  ASSERT_EQ(320, f.Send(ask));
+  EXPECT_EQ(0x0200U, Big(f.Receive(), 128 + 2, 2)) << "IB_PMA_CLASS_CAP_EXT_WIDTH";
+  Message counters = Message(4, 1, 0x12).To(1, 1);
+  counters.bytes[0] = 1;
+  counters.mad(65) = 1;
+  counters.mad(90) = 0x55;
+  ASSERT_EQ(320, f.Send(counters));
+  const Bytes got = f.Receive();
+  EXPECT_EQ(1U, Word(got, 0)) << "the agent that asked";
+  EXPECT_EQ(1U, Big(got, 20, 4)) << "from QP1";
+  EXPECT_EQ(1, got[128 + 1]) << "of port 1";
+  EXPECT_EQ(0, got[64 + 90]);
+  counters.mad(65) = 2;
+  ASSERT_EQ(320, f.Send(counters));
+  EXPECT_EQ(0x001cU, Big(f.Receive(), 64 + 4, 2)) << "no such port";
+}
+
+// mlx5_ib_process_mad leaves SMInfo; generate_unmatched_resp answers.
+TEST(Umad, TheKernelAnswersWhatNobodyTakes) {
+  UmadFixture f;
+  f.Start();
+  ASSERT_EQ(320, f.Send(Message(1, 1, 0x20).To(2, 0)));
+  const Bytes got = f.Receive();
+  ASSERT_EQ(320U, got.size());
+  EXPECT_EQ(0x81, got[64 + 3]);
+  EXPECT_EQ(0x000cU, Big(got, 64 + 4, 2)) << "IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB";
+}
+
+TEST(Umad, NobodyThere) {
+  UmadFixture f;
+  f.Start();
+  ASSERT_EQ(320, f.Send(Message(1, 1, 0x11).To(77, 0)));
+  const Bytes got = f.Receive();
+  EXPECT_EQ(64U + 24, got.size()) << "send_handler: IB_MGMT_MAD_HDR";
+  EXPECT_EQ(static_cast<uint32_t>(ETIMEDOUT), Word(got, 4));
+  EXPECT_EQ(1, got[64 + 3]) << "the request itself";
+  Message silent = Message(1, 1, 0x11).To(77, 0);
+  silent.bytes[8] = 0;
+  ASSERT_EQ(320, f.Send(silent));
+  struct pollfd wait = {f.fd(), POLLIN, 0};
+  EXPECT_EQ(0, poll(&wait, 1, 50)) << "without a time there is nothing to tell";
+}
+
+TEST(Umad, ADirectedRouteThatLeavesEndsNowhere) {
+  UmadFixture f;
+  f.Start();
+  Message message(0x81, 1, 0x11);
+  message.mad(7) = 1;
+  message.mad(128 + 1) = 1;
+  ASSERT_EQ(320, f.Send(message));
+  EXPECT_EQ(static_cast<uint32_t>(ETIMEDOUT), Word(f.Receive(), 4));
+}
+
+TEST(Umad, AnAgentThatLeavesLosesItsAnswers) {
+  UmadFixture f;
+  f.image().virtual_time = 0;
+  f.Start();
+  Message message = Message(1, 1, 0x11).To(77, 0);
+  message.bytes[8] = 20;
+  ASSERT_EQ(320, f.Send(message));
+  ASSERT_EQ(0, f.Unregister(0));
+  struct pollfd wait = {f.fd(), POLLIN, 0};
+  EXPECT_EQ(0, poll(&wait, 1, 100));
+}
+
+TEST(Umad, SaysWhatIsNotModelled) {
+  UmadFixture f;
+  f.Start();
+  ASSERT_EQ(320, f.Send(Message(0x81, 2, 0x15)));
+  EXPECT_EQ("setting an attribute by a MAD", f.LastUnmodelled());
+  ASSERT_EQ(320, f.Send(Message(0x81, 1, 0x17)));
+  EXPECT_EQ("an attribute that the device's agent has", f.LastUnmodelled());
+}
+
+}  // namespace
+}  // namespace vabi::umad

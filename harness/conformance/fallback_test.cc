@@ -5,8 +5,11 @@
 // same in 33.2, 44.0, 56.1 and 65.0. Which method has which bit of the context's bitmap:
 // framework/fallback_table.h.
 
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/ib_user_verbs.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <map>
 #include <set>
 #include <string>
@@ -15,6 +18,7 @@
 #include "harness/conformance/framework/abi_test.h"
 #include "harness/conformance/framework/bitmap.h"
 #include "harness/conformance/framework/fallback_table.h"
+#include "harness/conformance/framework/requests.h"
 #include "harness/conformance/framework/verbs.h"
 
 namespace vabi::conformance {
@@ -462,9 +466,15 @@ ABI_TEST(Fallback, CreationFlagsAskForTheExtendedCommand,
   attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
   attr.flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
   errno = 0;
+  RequestWatch watch;
   ibv_cq_ex* cq = ibv_create_cq_ex(context.get(), &attr);
   ASSERT_NE(cq, nullptr) << ErrorName(errno);
   EXPECT_THAT(trace().Commands(), ::testing::Contains(WrittenExtended("CREATE_CQ")));
+  const std::vector<Request> sent = watch.Of(IB_USER_VERBS_CMD_CREATE_CQ);
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_TRUE(sent[0].extended);
+  EXPECT_EQ(sent[0].U32(offsetof(ib_uverbs_ex_create_cq, flags)),
+            uint32_t{IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN});
   EXPECT_THAT(FromVerb(ibv_destroy_cq(ibv_cq_ex_to_cq(cq))), Succeeds());
 }
 

@@ -2,6 +2,10 @@
 """What goes wrong while a kernel is recorded: which kernel, what is kept, exit status 2."""
 
 import os
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -196,3 +200,29 @@ def test_two_guests_at_a_time_and_a_third_waits(place, monkeypatch):
     second.close()
     boot.a_guests_place().close()
     first.close()
+
+
+SIGNALLED = """
+import sys, threading
+from verbs_abi import children
+from verbs_abi.oracle import kernels, probing, record, vm
+probing.boot.run = lambda kernel, script, extra=(), **_: vm.boot(kernels.Unpacked(kernels.find(kernel)), extra, timeout=60)
+vm.base_archive = lambda *_: sys.argv[1]
+record.generate.call_list = lambda *_: "case a\\ncall 1 close 1\\n"
+with children.interruptible():
+    record.each(["KERNEL"], record.record, print)
+"""
+
+
+def test_a_signal_ends_the_guests_and_boots_none_again(place):
+    fake(place, "qemu-system-x86_64", f"echo $$ >> {place}/guests; exec sleep 600\n")
+    image = next((place / "cache").rglob("vmlinuz-*"))
+    with subprocess.Popen([sys.executable, "-c", SIGNALLED.replace("KERNEL", KERNEL), str(image)],
+                          cwd=kernels.SOURCE_ROOT / "scripts", stderr=subprocess.DEVNULL) as ended:
+        limit = time.monotonic() + 60
+        while not (place / "guests").exists() and time.monotonic() < limit:
+            time.sleep(0.05)
+        ended.send_signal(signal.SIGTERM)
+        assert ended.wait(timeout=60) != 0
+    guests_of = (place / "guests").read_text().split()
+    assert len(guests_of) == 1 and not os.path.exists(f"/proc/{guests_of[0]}")

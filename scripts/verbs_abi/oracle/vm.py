@@ -15,13 +15,13 @@ import mmap
 import os
 import pathlib
 import shutil
-import signal
 import struct
 import subprocess
 import tarfile
 import tempfile
 import time
 
+from verbs_abi import children
 from verbs_abi.oracle import cpio
 from verbs_abi.oracle import kernels
 
@@ -107,14 +107,9 @@ def boot(unpacked, archives, timeout=120, stall=None, memory=1024, watch=None):
         ]
         with open(folder / "qemu.err", "wb") as errors, shared.open("r+b") as handle:
             area = mmap.mmap(handle.fileno(), SHARED)
-            process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=errors,
-                                       stderr=errors, start_new_session=True)
-            try:
+            with children.started(words, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors) as process:
                 ended = _wait(process, area, console, started + timeout, stall, watch)
-            finally:
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+                children.end(process)
             text = console.read_text(errors="replace") if console.exists() else ""
             text += (folder / "qemu.err").read_text(errors="replace")
             answers = area[:ANSWERS]

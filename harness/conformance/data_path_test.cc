@@ -396,6 +396,41 @@ ABI_TEST(DataPath, ASharedReceiveQueueFeedsItsQueuePair, Needs{.queue_pairs = tr
   }
 }
 
+// ibv_post_recv(3), ibv_post_send(3): a list of requests in one call is the same as a call for
+// each.
+ABI_TEST(DataPath, ListsOfRequestsArePostedInOrder, Needs{.queue_pairs = true}) {
+  constexpr uint32_t kCount = 4;
+  RcPair pair;
+  pair.right.Clear();
+  ibv_sge room[kCount], data[kCount];
+  ibv_recv_wr receives[kCount] = {};
+  ibv_send_wr sends[kCount] = {};
+  for (uint32_t i = 0; i < kCount; ++i) {
+    room[i] = pair.right.At(i * 1024, 512);
+    receives[i] = {40 + i, i + 1 < kCount ? &receives[i + 1] : nullptr, &room[i], 1};
+    pair.left.Fill(i * 1024, 100 + i, i + 1);
+    data[i] = pair.left.At(i * 1024, 100 + i);
+    sends[i].wr_id = 50 + i;
+    sends[i].next = i + 1 < kCount ? &sends[i + 1] : nullptr;
+    sends[i].sg_list = &data[i];
+    sends[i].num_sge = 1;
+    sends[i].opcode = IBV_WR_SEND;
+    sends[i].send_flags = IBV_SEND_SIGNALED;
+  }
+  ibv_recv_wr* bad_receive = nullptr;
+  ibv_send_wr* bad_send = nullptr;
+  ASSERT_THAT(FromVerb(ibv_post_recv(pair.right.qp.get(), receives, &bad_receive)), Succeeds());
+  ASSERT_THAT(FromVerb(ibv_post_send(pair.left.qp.get(), sends, &bad_send)), Succeeds());
+  const std::vector<ibv_wc> sent = pair.left.Poll(kCount), received = pair.right.Poll(kCount);
+  ASSERT_THAT(sent, SizeIs(kCount));
+  ASSERT_THAT(received, SizeIs(kCount));
+  for (uint32_t i = 0; i < kCount; ++i) {
+    EXPECT_THAT(sent[i], Sent(50 + i, IBV_WC_SEND, pair.left.number()));
+    EXPECT_THAT(received[i], Received(40 + i, IBV_WC_RECV, 100 + i, pair.right.number()));
+    EXPECT_EQ(pair.right.FirstWrong(i * 1024, 100 + i, i + 1), std::nullopt) << i;
+  }
+}
+
 // ibv_post_recv(3): ENOMEM for one more than the queue was granted. providers/mlx5/qp.c: both of
 // its queues hold exactly that many, and only polling makes room.
 ABI_TEST(DataPath, AFullQueueOfMlx5RefusesOneMore, Needs{.provider = "mlx5", .queue_pairs = true}) {

@@ -9,10 +9,11 @@
 Roles start in order: each when the one before it listens on {port}, which is free and differs each time. Every role
 must end with status 0 and say what "expect" wants (one expression, or one for each role that has to say something).
 "devices": arguments by link ("roce") or driver, "*" for all others, in place of {device_arguments}. A test that "lacks"
-something is skipped where its output says so and the driver is named; "skips" holds for all tests and drivers.
+something is skipped where its output says so, on the drivers and kernels that are named.
 """
 
 import dataclasses
+import fnmatch
 import pathlib
 import re
 import shutil
@@ -136,14 +137,15 @@ def _last_words(ended):
     return (lines[-1] if lines else "")[:SHOWN]
 
 
-def _why_not(data, test, device, played):
-    """The reason to skip, when the programs' output says what the device lacks."""
+def _why_not(test, cell, played):
+    """The reason to skip, when the programs' output says what the device is known to lack in this kernel."""
     text = "\n".join(map(_said, played.ended.values()))
-    rows = [row for row in test.get("lacks", []) if device.provider in row["drivers"]] + data.get("skips", [])
-    return next((row["reason"] for row in rows if re.search(row["match"], text)), None)
+    return next((row["reason"] for row in test.get("lacks", [])
+                 if cell.devices[0].provider in row["drivers"] and re.search(row["match"], text)
+                 and any(fnmatch.fnmatch(cell.kernel, pattern) for pattern in row.get("kernels", ["*"]))), None)
 
 
-def judge(data, test, device, played):
+def judge(data, test, cell, played):
     """The row of results.json for one test: {name, result, message}."""
     expect = test.get("expect", data["expect"])
     problem = played.problem
@@ -163,7 +165,7 @@ def judge(data, test, device, played):
             problem = f"{role}: did not say what was expected ({wanted}): {_last_words(ended)}"
     if problem is None:
         return {"name": test["name"], "result": "passed", "message": None}
-    reason = _why_not(data, test, device, played)
+    reason = _why_not(test, cell, played)
     if reason is not None:
         return {"name": test["name"], "result": "skipped", "message": reason}
     return {"name": test["name"], "result": "failed", "message": problem}
@@ -195,7 +197,7 @@ def run(name, cell, userland, shim, environment, folder):
             return runner.run(words, environment(env), seconds=seconds, cwd=folder)
 
         played = play(commands(data, test, device, port), start, port, test.get("seconds", data["seconds"]))
-        rows.append(judge(data, test, device, played))
+        rows.append(judge(data, test, cell, played))
         for ended in played.ended.values():
             if worst is None or (rows[-1]["result"] == "failed" and (ended.limit or ended.signal or ended.status)):
                 worst = ended

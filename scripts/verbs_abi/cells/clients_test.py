@@ -42,7 +42,9 @@ def _play(server, client, seconds=20):
 DATA = {"roles": {"server": ["{program}", "-p", "{port}", "{device_arguments}", "{arguments}"],
                   "client": ["{program}", "-d", "{device}", "{arguments}", "127.0.0.1"]},
         "devices": {"*": [], "roce": ["-g", "0"], "rxe": ["-g", "1"]}, "values": {"iterations": "10"},
-        "expect": {"client": "^{iterations} iters"}, "seconds": 5, "tests": [], "skips": []}
+        "expect": {"client": "^{iterations} iters"}, "seconds": 5, "tests": []}
+MLX5 = ids.Cell("u", "linux-9.9", (ids.Device("mlx5"),))
+RXE = ids.Cell("u", "linux-9.9", (ids.Device("rxe"),))
 TEST = {"name": "rc", "program": "pp", "arguments": ["-n", "{iterations}"]}
 
 
@@ -67,7 +69,7 @@ def test_the_client_starts_when_the_server_listens():
 def test_a_server_that_ends_at_once_gets_no_client():
     played = _play("import sys; sys.exit(3)", CLIENT)
     assert list(played.ended) == ["server"] and played.ended["server"].status == 3
-    row = clients.judge(DATA, TEST, ids.Device("mlx5"), played)
+    row = clients.judge(DATA, TEST, MLX5, played)
     assert row["result"] == "failed" and "server: exit status 3" in row["message"]
 
 
@@ -75,7 +77,7 @@ def test_a_server_that_never_listens_is_ended(monkeypatch):
     monkeypatch.setattr(clients, "LISTENS", 0.3)
     played = _play("import time; time.sleep(60)", CLIENT, seconds=1)
     assert "does not listen" in played.problem
-    assert clients.judge(DATA, TEST, ids.Device("mlx5"), played)["result"] == "failed"
+    assert clients.judge(DATA, TEST, MLX5, played)["result"] == "failed"
 
 
 def test_listening_is_seen_and_leaves_nothing():
@@ -94,19 +96,22 @@ def test_listening_is_seen_and_leaves_nothing():
 ])
 def test_what_ends_mean(client, expected):
     played = clients.Played({"server": _ended(), "client": client})
-    row = clients.judge(DATA, TEST, ids.Device("mlx5"), played)
+    row = clients.judge(DATA, TEST, MLX5, played)
     assert row["result"] == ("passed" if expected is None else "failed")
     assert expected is None or expected in row["message"]
 
 
-def test_what_a_device_lacks_is_skipped_on_that_device_alone():
+def test_what_a_device_lacks_is_skipped_on_that_device_and_kernel_alone():
     test = TEST | {"lacks": [{"drivers": ["rxe"], "match": "no XRC", "reason": "rxe has no XRC"}]}
     played = clients.Played({"server": _ended("Couldn't open: no XRC", status=1)})
-    row = clients.judge(DATA, test, ids.Device("rxe"), played)
-    assert row == {"name": "rc", "result": "skipped", "message": "rxe has no XRC"}
-    assert clients.judge(DATA, test, ids.Device("mlx5"), played)["result"] == "failed"
+    assert clients.judge(DATA, test, RXE, played) == {"name": "rc", "result": "skipped", "message": "rxe has no XRC"}
+    assert clients.judge(DATA, test, MLX5, played)["result"] == "failed"
+    test["lacks"][0]["kernels"] = ["linux-8.*"]
+    assert clients.judge(DATA, test, RXE, played)["result"] == "failed"
+    test["lacks"][0]["kernels"] = ["linux-9.*"]
+    assert clients.judge(DATA, test, RXE, played)["result"] == "skipped"
     good = clients.Played({"server": _ended("no XRC"), "client": _ended("10 iters in 1 s")})
-    assert clients.judge(DATA, test, ids.Device("rxe"), good)["result"] == "passed", "it has it"
+    assert clients.judge(DATA, test, RXE, good)["result"] == "passed", "it has it"
 
 
 def test_a_cell_is_full_only_when_something_passed():

@@ -238,7 +238,7 @@ TEST_F(RingTest, FramesOfAllSizesComeOutInOrderAndWhole) {
       ASSERT_EQ(reader.size(), expected.front().first);
       const auto* bytes = reinterpret_cast<const uint8_t*>(frame + 1);
       const std::vector<uint8_t> wanted(reader.size() - sizeof(FrameHead), expected.front().second);
-      ASSERT_EQ(memcmp(bytes, wanted.data(), wanted.size()), 0);
+      ASSERT_TRUE(std::equal(wanted.begin(), wanted.end(), bytes));
       reader.Consume();
       expected.pop_front();
     }

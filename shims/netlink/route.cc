@@ -225,18 +225,22 @@ int RouteSocket::Handle(const struct nlmsghdr& header, const std::string& whole)
   }
   const std::string name = links && !dump ? NameIn(whole, head) : "";
   bool found = false;
-  for (const Interface& one : Interfaces(world())) {
-    if (nothing) break;
-    if (links) {
-      if (!dump && (number != 0 ? one.number != number : name != one.name)) continue;
-      found = true;
-      Deliver(Link(one, flags, header, port_id()));
-      continue;
-    }
-    if (number != 0 && number != one.number) continue;
-    for (const uint8_t* gid : one.addresses) {
-      if (family != AF_UNSPEC && family != (IsV4(gid) ? AF_INET : AF_INET6)) continue;
-      Deliver(Address(one, gid, flags, header, port_id()));
+  const std::vector<Interface> interfaces =
+      nothing ? std::vector<Interface>{} : Interfaces(world());
+  for (const Interface& one : interfaces) {
+    if (!links) break;
+    if (!dump && (number != 0 ? one.number != number : name != one.name)) continue;
+    found = true;
+    Deliver(Link(one, flags, header, port_id()));
+  }
+  // rtnl_dump_all: one family behind the other.
+  for (const uint8_t listed : {uint8_t{AF_INET}, uint8_t{AF_INET6}}) {
+    if (links || (family != AF_UNSPEC && family != listed)) continue;
+    for (const Interface& one : interfaces) {
+      if (number != 0 && number != one.number) continue;
+      for (const uint8_t* gid : one.addresses) {
+        if (IsV4(gid) == (listed == AF_INET)) Deliver(Address(one, gid, flags, header, port_id()));
+      }
     }
   }
   if (links && !dump && !found) return finish(-ENODEV);

@@ -128,8 +128,8 @@ TEST(RouteSocket, ListsAddresses) {
     if (answer.type == RTM_NEWADDR) addresses.push_back(answer.attributes.at(IFA_ADDRESS));
   }
   ASSERT_EQ(2U, addresses.size());
-  EXPECT_EQ(16U, addresses[0].size());
-  EXPECT_EQ(std::string("\x0a\0\0\x01", 4), addresses[1]);
+  EXPECT_EQ(std::string("\x0a\0\0\x01", 4), addresses[0]) << "IPv4 comes first";
+  EXPECT_EQ(16U, addresses[1].size());
   EXPECT_EQ(NLMSG_DONE, all.back().type);
 }
 

@@ -107,8 +107,8 @@ class Run:
         pool.run_cells(self.setup, cells, self.jobs, done)
         return rows
 
-    def sound(self):
-        userland = self.tree.sound()
+    def sound(self, wanted):
+        userland = self.tree.sound(wanted)
         for name in sorted({(pool.built_with(userland.name, cell.scenario), pool.program_of(cell.scenario))
                             for cell in self.cells}):
             owner = userland if name[0] == userland.name else self.setup.userlands.setdefault(name[0], userlands.get(name[0]))
@@ -121,7 +121,7 @@ class Run:
         except libraries.DoesNotBuild as error:
             return Finding(defect, [], 0, f"does not build: {'; '.join(error.details)[:200]}")
         rows = self.rows(broken, concerned(defect, self.cells))
-        return Finding(defect, exported(sound, broken) + noticed(sound_rows, rows), len(rows))
+        return Finding(defect, exported(sound, broken) + (noticed(sound_rows, rows) if rows else []), len(rows))
 
 
 def run(plan, cells, arguments):
@@ -141,7 +141,7 @@ def run(plan, cells, arguments):
         stamp.update(f"{tree.source.digest} {sorted(cell.id for cell in cells)}".encode())
         journal = Journal(out / "findings.jsonl", arguments.resume, stamp.hexdigest()[:16])
         with tree.lock():
-            sound, rows = everything.sound()
+            sound, rows = everything.sound(wanted)
             for defect in wanted:
                 last = journal.get(defect)
                 if last is None:

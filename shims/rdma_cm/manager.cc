@@ -342,7 +342,10 @@ int Manager::ResolveAddress(Decision& call, const IdPointer& id, const Address& 
     return 0;
   }
   Place there;
-  const bool local = FindPlace(call.world, target, &there);
+  // net/ipv4/route.c:ip_route_output_key_hash_rcu: a group is reached through the interface of the
+  // source address, and needs no neighbour.
+  const bool group = target.family == AF_INET && (target.gid[12] & 0xf0) == 0xe0;
+  const bool local = FindPlace(call.world, target, &there) || (group && id->HasDevice());
   if (!local && !HasRoute(call.world, target))
     return call.Refuse(RuleId::rdma_cm_resolve_unreachable);
   if (!local) {

@@ -404,6 +404,8 @@ TEST(RdmaCm, JoinsAGroup) {
   CmFixture f;
   const uint32_t id = f.Made(CmFixture::kUdp);
   ASSERT_EQ(0, f.Bind(id, "10.0.0.1"));
+  ASSERT_EQ(0, f.Resolve(id, "239.1.2.3")) << "through the interface that it is bound to";
+  EXPECT_EQ(0U, f.Next().event);
   ASSERT_EQ(0, f.JoinGroup(id, "239.1.2.3"));
   const uint32_t member = f.reply;
   const auto seen = f.Next();

@@ -77,6 +77,18 @@ TEST_F(OpenTest, NodeOfNoDevice) {
   EXPECT_EQ("open.no_device", LastRule());
 }
 
+TEST_F(OpenTest, NodesOfOtherParts) {
+  ASSERT_EQ(0, FakeKernel::OpenNode("/dev/infiniband/umad0", O_RDWR, &opened_));
+  EXPECT_STREQ("/dev/infiniband/umad0", opened_.file->Name());
+  close(opened_.fd);
+  ASSERT_EQ(0, FakeKernel::OpenNode("/dev/infiniband/rdma_cm", O_RDWR, &opened_));
+  EXPECT_STREQ("/dev/infiniband/rdma_cm", opened_.file->Name());
+  close(opened_.fd);
+  device().SetGone(true);
+  EXPECT_EQ(-ENXIO, FakeKernel::OpenNode("/dev/infiniband/umad0", O_RDWR, &opened_));
+  EXPECT_EQ("umad.open.gone", LastRule());
+}
+
 TEST_F(OpenTest, RegularFileInItsPlace) {
   Node().kind = 1;
   ASSERT_EQ(0, Open());

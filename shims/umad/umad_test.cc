@@ -206,6 +206,15 @@ const Off kOffences[] = {
        message.mad(128 + 1) = 2;  // out of a port that is not this one
        return f.Send(message);
      }},
+    {"debian-7.3.4", "umad.issm.busy", EAGAIN,
+     [](UmadFixture& f) {
+       NodeView node = {};
+       std::shared_ptr<File> first, second;
+       Device& device = *FindDevice(0);
+       Decision call(device.world(), trace::FrontEnd::kOpen, f.image().device[0].name, "open");
+       EXPECT_EQ(0, IssmFile::Open(call, device, 1, &node, true, &first));
+       return call.Finish(IssmFile::Open(call, device, 1, &node, true, &second));
+     }},
     {"debian-7.3.4", "umad.read.header", EINVAL,
      [](UmadFixture& f) {
        uint8_t bytes[55];

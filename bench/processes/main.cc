@@ -12,7 +12,9 @@
 
 #include <fcntl.h>
 #include <infiniband/verbs.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -511,6 +513,7 @@ int Together(bool mixed, uint64_t count, Shared* shared, double* rate) {
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) Die("socketpair");
   const pid_t child = fork();
+  if (child == 0) prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody else would end it
   const int fd = pair[child == 0];
   close(pair[child != 0]);
   Side side;

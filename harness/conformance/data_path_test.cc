@@ -123,7 +123,7 @@ constexpr uint32_t kLengths[] = {1, 7, 63, 64, 65, 255, 256, 1024, 1500, 4096, 4
 
 }  // namespace
 
-ABI_TEST(DataPath, SendArrivesByteForByte, Needs{.queue_pairs = true}) {
+ABI_TEST(DataPath, SendArrivesByteForByte, Needs{.queue_pairs = true, .data_path = true}) {
   RcPair pair;
   uint32_t seed = 1;
   for (const uint32_t length : kLengths) {
@@ -141,7 +141,7 @@ ABI_TEST(DataPath, SendArrivesByteForByte, Needs{.queue_pairs = true}) {
   }
 }
 
-ABI_TEST(DataPath, ListsAreGatheredAndScattered, Needs{.queue_pairs = true}) {
+ABI_TEST(DataPath, ListsAreGatheredAndScattered, Needs{.queue_pairs = true, .data_path = true}) {
   RcPair pair;
   pair.left.Fill(0, 300, 3);
   ASSERT_THAT(pair.right.PostReceive(1, {pair.right.At(500, 100), pair.right.At(1000, 400)}),
@@ -159,7 +159,7 @@ ABI_TEST(DataPath, ListsAreGatheredAndScattered, Needs{.queue_pairs = true}) {
   EXPECT_EQ(pair.right.bytes[1200], 0xee);
 }
 
-ABI_TEST(DataPath, InlineDataIsTakenAtThePost, Needs{.queue_pairs = true}) {
+ABI_TEST(DataPath, InlineDataIsTakenAtThePost, Needs{.queue_pairs = true, .data_path = true}) {
   RcPair pair;
   ASSERT_GE(pair.left.cap.max_inline_data, 64u);
   for (const uint32_t length : {1u, 15u, 16u, 17u, 64u}) {
@@ -181,7 +181,7 @@ ABI_TEST(DataPath, InlineDataIsTakenAtThePost, Needs{.queue_pairs = true}) {
   }
 }
 
-ABI_TEST(DataPath, SendWithImmediateCarriesIt, Needs{.queue_pairs = true}) {
+ABI_TEST(DataPath, SendWithImmediateCarriesIt, Needs{.queue_pairs = true, .data_path = true}) {
   RcPair pair;
   pair.left.Fill(0, 77, 9);
   ASSERT_THAT(pair.right.PostReceive(5, {pair.right.At(10, 100)}), Succeeds());
@@ -194,7 +194,8 @@ ABI_TEST(DataPath, SendWithImmediateCarriesIt, Needs{.queue_pairs = true}) {
   EXPECT_EQ(pair.right.FirstWrong(10, 77, 9), std::nullopt);
 }
 
-ABI_TEST(DataPath, WriteTakesNoReceiveAndTellsNobody, Needs{.queue_pairs = true}) {
+ABI_TEST(DataPath, WriteTakesNoReceiveAndTellsNobody,
+         Needs{.queue_pairs = true, .data_path = true}) {
   RcPair pair;
   uint32_t seed = 21;
   for (const uint32_t length : kLengths) {
@@ -212,7 +213,8 @@ ABI_TEST(DataPath, WriteTakesNoReceiveAndTellsNobody, Needs{.queue_pairs = true}
   EXPECT_THAT(pair.right.Drain(), IsEmpty());
 }
 
-ABI_TEST(DataPath, WriteWithImmediateTakesOneReceive, Needs{.queue_pairs = true}) {
+ABI_TEST(DataPath, WriteWithImmediateTakesOneReceive,
+         Needs{.queue_pairs = true, .data_path = true}) {
   RcPair pair;
   pair.left.Fill(0, 123, 31);
   ASSERT_THAT(pair.right.PostReceive(8, {}), Succeeds());
@@ -227,7 +229,7 @@ ABI_TEST(DataPath, WriteWithImmediateTakesOneReceive, Needs{.queue_pairs = true}
   EXPECT_TRUE(pair.right.OnlyTouched(77, 123));
 }
 
-ABI_TEST(DataPath, ReadFetchesAndTellsItsLength, Needs{.queue_pairs = true}) {
+ABI_TEST(DataPath, ReadFetchesAndTellsItsLength, Needs{.queue_pairs = true, .data_path = true}) {
   RcPair pair;
   uint32_t seed = 41;
   for (const uint32_t length : kLengths) {
@@ -247,7 +249,8 @@ ABI_TEST(DataPath, ReadFetchesAndTellsItsLength, Needs{.queue_pairs = true}) {
   EXPECT_THAT(pair.right.Drain(), IsEmpty());
 }
 
-ABI_TEST(DataPath, FetchAndAddAnswersWithTheOldValue, Needs{.queue_pairs = true, .atomics = true}) {
+ABI_TEST(DataPath, FetchAndAddAnswersWithTheOldValue,
+         Needs{.queue_pairs = true, .data_path = true, .atomics = true}) {
   RcPair pair;
   const uint64_t before = 0x0123456789abcdef, add = 0x1111111111111111;
   std::memcpy(pair.right.bytes.get() + 256, &before, sizeof before);
@@ -269,7 +272,7 @@ ABI_TEST(DataPath, FetchAndAddAnswersWithTheOldValue, Needs{.queue_pairs = true,
 }
 
 ABI_TEST(DataPath, CompareAndSwapSwapsOnlyEqualValues,
-         Needs{.queue_pairs = true, .atomics = true}) {
+         Needs{.queue_pairs = true, .data_path = true, .atomics = true}) {
   RcPair pair;
   const uint64_t before = 0xfedcba9876543210, swap = 0x5a5a5a5a5a5a5a5a;
   for (const bool equal : {false, true}) {
@@ -302,7 +305,7 @@ ABI_TEST(DataPath, WithoutAtomicCapMlx5PostsNoAtomic,
 
 // ibv_post_send(3): without IBV_SEND_SIGNALED there is no completion, and the next signalled one
 // also says that all before it are done.
-ABI_TEST(DataPath, UnsignalledRequestsComplete, Needs{.queue_pairs = true}) {
+ABI_TEST(DataPath, UnsignalledRequestsComplete, Needs{.queue_pairs = true, .data_path = true}) {
   RcPair pair;
   for (uint32_t i = 0; i < 6; ++i) {
     pair.left.Fill(i * 64, 64, i);
@@ -318,7 +321,7 @@ ABI_TEST(DataPath, UnsignalledRequestsComplete, Needs{.queue_pairs = true}) {
     EXPECT_EQ(pair.right.FirstWrong(i * 64, 64, i), std::nullopt) << i;
 }
 
-ABI_TEST(DataPath, WithSqSigAllEveryRequestIsTold, Needs{.queue_pairs = true}) {
+ABI_TEST(DataPath, WithSqSigAllEveryRequestIsTold, Needs{.queue_pairs = true, .data_path = true}) {
   RcPair pair({.signal_all = true});
   for (uint32_t i = 0; i < 4; ++i) {
     ASSERT_THAT(pair.left.PostSend(
@@ -333,7 +336,7 @@ ABI_TEST(DataPath, WithSqSigAllEveryRequestIsTold, Needs{.queue_pairs = true}) {
 }
 
 // Several times around all four rings, with messages in flight.
-ABI_TEST(DataPath, RingsWrapInOrder, Needs{.queue_pairs = true}) {
+ABI_TEST(DataPath, RingsWrapInOrder, Needs{.queue_pairs = true, .data_path = true}) {
   RcPair pair({.depth = 8});
   uint32_t next = 0;
   for (int round = 0; round < 20; ++round) {
@@ -359,7 +362,7 @@ ABI_TEST(DataPath, RingsWrapInOrder, Needs{.queue_pairs = true}) {
   }
 }
 
-ABI_TEST(DataPath, BothDirectionsAtOnce, Needs{.queue_pairs = true}) {
+ABI_TEST(DataPath, BothDirectionsAtOnce, Needs{.queue_pairs = true, .data_path = true}) {
   RcPair pair;
   pair.left.Fill(0, 512, 1);
   pair.right.Fill(0, 512, 2);
@@ -377,7 +380,8 @@ ABI_TEST(DataPath, BothDirectionsAtOnce, Needs{.queue_pairs = true}) {
   EXPECT_EQ(pair.right.FirstWrong(4096, 512, 1), std::nullopt);
 }
 
-ABI_TEST(DataPath, ASharedReceiveQueueFeedsItsQueuePair, Needs{.queue_pairs = true}) {
+ABI_TEST(DataPath, ASharedReceiveQueueFeedsItsQueuePair,
+         Needs{.queue_pairs = true, .data_path = true}) {
   RcPair pair({.with_srq = true});
   for (uint32_t i = 0; i < 3; ++i) {
     ASSERT_THAT(pair.right.PostReceive(70 + i, {pair.right.At(i * 256, 256)}), Succeeds());
@@ -470,7 +474,8 @@ ABI_TEST(DataPath, AFullQueueOfRxeRefusesOneMore, Needs{.provider = "rxe"}) {
 
 // ibv_ack_cq_events(3): destroying the queue waits for as many as were told, however they were
 // acknowledged.
-ABI_TEST(DataPath, EventsThatAreAcknowledgedOneByOneAllCount, Needs{.queue_pairs = true}) {
+ABI_TEST(DataPath, EventsThatAreAcknowledgedOneByOneAllCount,
+         Needs{.queue_pairs = true, .data_path = true}) {
   RcPair pair({.with_channel = true});
   for (uint32_t i = 0; i < 3; ++i) {
     ASSERT_THAT(FromVerb(ibv_req_notify_cq(pair.right.cq.get(), 0)), Succeeds());
@@ -487,7 +492,7 @@ ABI_TEST(DataPath, EventsThatAreAcknowledgedOneByOneAllCount, Needs{.queue_pairs
 }
 
 // ibv_req_notify_cq(3), ibv_get_cq_event(3): armed once, told once.
-ABI_TEST(DataPath, AnArmedQueueTellsItsChannelOnce, Needs{.queue_pairs = true}) {
+ABI_TEST(DataPath, AnArmedQueueTellsItsChannelOnce, Needs{.queue_pairs = true, .data_path = true}) {
   RcPair pair({.with_channel = true});
   ASSERT_THAT(FromVerb(ibv_req_notify_cq(pair.right.cq.get(), 0)), Succeeds());
   for (uint32_t i = 0; i < 2; ++i) {
@@ -506,7 +511,8 @@ ABI_TEST(DataPath, AnArmedQueueTellsItsChannelOnce, Needs{.queue_pairs = true}) 
   EXPECT_THAT(pair.left.Poll(2), SizeIs(2));
 }
 
-ABI_TEST(DataPath, ArmingWhatIsAlreadyThereTellsOfTheNextOne, Needs{.queue_pairs = true}) {
+ABI_TEST(DataPath, ArmingWhatIsAlreadyThereTellsOfTheNextOne,
+         Needs{.queue_pairs = true, .data_path = true}) {
   RcPair pair({.with_channel = true});
   ASSERT_THAT(pair.right.PostReceive(1, {pair.right.At(0, 64)}), Succeeds());
   ASSERT_THAT(pair.left.PostSend(Work(IBV_WR_SEND, 1), {pair.left.At(0, 16)}), Succeeds());
@@ -527,7 +533,7 @@ ABI_TEST(DataPath, ArmingWhatIsAlreadyThereTellsOfTheNextOne, Needs{.queue_pairs
 
 // InfiniBand: no receive is posted, the requester tries again and then gives up (rnr_retry 0: at
 // once).
-ABI_TEST(DataPath, WithoutAReceiveTheSenderGivesUp, Needs{.queue_pairs = true}) {
+ABI_TEST(DataPath, WithoutAReceiveTheSenderGivesUp, Needs{.queue_pairs = true, .data_path = true}) {
   RcPair pair({.rnr_retry = 0});
   ASSERT_THAT(pair.left.PostSend(Work(IBV_WR_SEND, 3), {pair.left.At(0, 16)}), Succeeds());
   EXPECT_THAT(pair.left.Poll(1),
@@ -538,7 +544,7 @@ ABI_TEST(DataPath, WithoutAReceiveTheSenderGivesUp, Needs{.queue_pairs = true}) 
 }
 
 // With retries left (7: for ever) the message waits for the receive.
-ABI_TEST(DataPath, ALateReceiveStillGetsTheMessage, Needs{.queue_pairs = true}) {
+ABI_TEST(DataPath, ALateReceiveStillGetsTheMessage, Needs{.queue_pairs = true, .data_path = true}) {
   RcPair pair;
   pair.left.Fill(0, 200, 50);
   ASSERT_THAT(pair.left.PostSend(Work(IBV_WR_SEND, 4), {pair.left.At(0, 200)}), Succeeds());

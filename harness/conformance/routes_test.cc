@@ -20,6 +20,15 @@ using ::testing::IsEmpty;
 
 constexpr uint32_t kGids = 16;
 
+// What a completion queue tells of its size, for what was asked.
+void ExpectSizes(const std::vector<std::pair<int, int>>& sizes) {
+  Context context = OpenOnlyDevice();
+  for (const auto& [asked, given] : sizes) {
+    CompletionQueue cq = context.CreateCq(asked);
+    EXPECT_EQ(cq->cqe, given) << asked;
+  }
+}
+
 }  // namespace
 
 // sw/rxe/rxe_param.h, rxe.c:rxe_init_device_param.
@@ -61,15 +70,29 @@ ABI_TEST(Routes, RxeTellsItsPort, Needs{.provider = "rxe"}) {
   EXPECT_EQ(port.lid, 0);
 }
 
-// Both drivers round up to a power of two with one more entry and tell that less one
+// mlx5 and rxe round up to a power of two with one more entry and tell that less one
 // (rxe_queue.c:rxe_queue_init, hw/mlx5/cq.c:mlx5_ib_create_cq).
-ABI_TEST(Routes, CompletionQueuesAreAsLargeAsTheDriverSays, Needs{.queue_pairs = true}) {
-  Context context = OpenOnlyDevice();
-  for (const auto& [asked, given] :
-       std::vector<std::pair<int, int>>{{1, 1}, {3, 3}, {4, 7}, {16, 31}, {100, 127}}) {
-    CompletionQueue cq = context.CreateCq(asked);
-    EXPECT_EQ(cq->cqe, given) << asked;
-  }
+ABI_TEST(Routes, CompletionQueuesAreAsLargeAsTheDriverSays,
+         Needs{.queue_pairs = true, .data_path = true}) {
+  ExpectSizes({{1, 1}, {3, 3}, {4, 7}, {16, 31}, {100, 127}});
+}
+
+// hns makes no room for one more, so that 64 are told as 63 (hw/hns/hns_roce_cq.c:set_cq_param; in
+// libhns the least are 64).
+ABI_TEST(Routes, CompletionQueuesOfHnsTellOneLess, Needs{.provider = "hns", .queue_pairs = true}) {
+  ExpectSizes({{1, 63}, {64, 63}, {65, 127}, {100, 127}});
+}
+
+// erdma's, efa's and siw's are powers of two (siw_verbs.c:siw_create_cq; in user space:
+// providers/erdma/erdma_verbs.c:erdma_create_cq, providers/efa/verbs.c:create_cq).
+ABI_TEST(Routes, CompletionQueuesOfErdmaArePowersOfTwo, Needs{.provider = "erdma"}) {
+  ExpectSizes({{1, 64}, {64, 64}, {65, 128}});
+}
+ABI_TEST(Routes, CompletionQueuesOfEfaArePowersOfTwo, Needs{.provider = "efa"}) {
+  ExpectSizes({{3, 4}, {16, 16}, {100, 128}});
+}
+ABI_TEST(Routes, CompletionQueuesOfSiwArePowersOfTwo, Needs{.provider = "siw"}) {
+  ExpectSizes({{1, 1}, {3, 4}, {100, 128}});
 }
 
 // The extended query's old part is the old query

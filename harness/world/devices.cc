@@ -93,6 +93,7 @@ void FillPort(const json& provider, const std::string& link, uint32_t number, De
   const bool infiniband = device->link == LinkLayer::kInfiniband;
   port.lid = static_cast<uint16_t>(Number(values, "lid", infiniband ? number + 1 : 0));
   port.sm_lid = static_cast<uint16_t>(Number(values, "sm_lid", infiniband ? 1 : 0));
+  port.lmc = static_cast<uint8_t>(Number(values, "lmc", 0));
   port.state = 4;       // IB_PORT_ACTIVE
   port.phys_state = 5;  // IB_PORT_PHYS_STATE_LINK_UP
   port.max_mtu = static_cast<uint8_t>(Number(values, "max_mtu", 5));

@@ -211,6 +211,8 @@ int QueryQp(Command& c) {
   if (const int error = c.Read(request.Get(VABI_F(ib_uverbs_query_qp, qp_handle)), &handle))
     return error;
   Qp& qp = handle->Real();
+  const uint32_t mask = request.U32(VABI_F(ib_uverbs_query_qp, attr_mask));
+  if (const int error = c.driver().CheckQuery(c.call, qp, mask)) return error;
   if (const int error = c.driver().QueryQp(c.call, qp)) return error;
   OwnedBody<256> reply(c.world, VABI_S(ib_uverbs_query_qp_resp));
 #define FIELD(name) VABI_F(ib_uverbs_query_qp_resp, name)

@@ -63,6 +63,12 @@ struct MapReply {
   // Where the process sees it; filled by the core after mapping, for drivers that watch the page.
 };
 
+// struct ib_comp_cntr_caps.
+struct CompletionCounters {
+  uint64_t max_value = 0;
+  uint32_t max_counters = 0, attach_ops = 0;
+};
+
 class Driver {
  public:
   virtual ~Driver() = default;
@@ -126,6 +132,8 @@ class Driver {
   // is that).
   virtual QpState StateAfter(const Qp&, QpState next, uint32_t /*mask*/) const { return next; }
   virtual int QueryQp(Call& call, Qp& qp) = 0;  // refreshes qp.state, qp.attr, qp.cap
+  // Before it: drivers that tell no more than they know look at the mask of what is asked for.
+  virtual int CheckQuery(Call&, const Qp&, uint32_t /*mask*/) { return 0; }
   // cur_qp_state as QUERY_QP tells it.
   virtual QpState CurrentState(const World&, const Qp& qp) const { return qp.state; }
   virtual int DestroyQp(Call& call, Qp& qp) = 0;
@@ -165,6 +173,8 @@ class Driver {
   virtual int QueryContext(IoctlCall& call) = 0;
   // In megabits a second, as IB_SPEED counts.
   virtual int QueryPortSpeed(Call& call, uint32_t port, uint64_t* speed) = 0;
+  // The limits of completion counters. Those of a card which has none are zero.
+  virtual int QueryCompletionCounters(Call& call, CompletionCounters* limits) = 0;
   // A private object (ObjectType::kPrivate) goes: a command or the end of its file.
   virtual int DestroyPrivate(Call&, Object&) { return 0; }
   // Private descriptors (kFd with ObjectType::kPrivate): is this file of that kind?
@@ -203,6 +213,7 @@ class DriverBase : public Driver {
   int QuerySrq(Call&, Srq&) override;
   int QueryContext(IoctlCall&) override;
   int QueryPortSpeed(Call&, uint32_t, uint64_t*) override;
+  int QueryCompletionCounters(Call&, CompletionCounters*) override;
 };
 
 using DriverFactory = std::unique_ptr<Driver> (*)();

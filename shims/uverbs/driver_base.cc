@@ -67,5 +67,8 @@ int DriverBase::QueryContext(IoctlCall& call) { return call.Unmodelled("driver: 
 int DriverBase::QueryPortSpeed(Call& call, uint32_t, uint64_t*) {
   return call.Unmodelled("driver: query_port_speed");
 }
+int DriverBase::QueryCompletionCounters(Call& call, CompletionCounters*) {
+  return call.Unmodelled("driver: query_comp_cntr_caps");
+}
 
 }  // namespace vabi

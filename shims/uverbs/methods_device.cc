@@ -281,9 +281,19 @@ int QueryGidEntry(IoctlCall& call) {
 
 int QueryCompCntrCaps(IoctlCall& call) {
   if (const int error = CheckContext(call)) return error;
-  if (!call.file.device().Offers(Op::create_comp_cntr))
-    return call.Refuse(RuleId::method_no_operation);
-  return call.Unmodelled("completion counters");
+  Device& device = call.file.device();
+  if (!device.Offers(Op::create_comp_cntr)) return call.Refuse(RuleId::method_no_operation);
+  CompletionCounters limits;
+  if (const int error = device.driver().QueryCompletionCounters(call, &limits)) return error;
+  int error = call.CopyOut(VABI_C(UVERBS_ATTR_QUERY_COMP_CNTR_CAPS_MAX_COUNTERS),
+                           &limits.max_counters, sizeof(limits.max_counters));
+  if (IsCopyError(error)) return error;
+  error = call.CopyOut(VABI_C(UVERBS_ATTR_QUERY_COMP_CNTR_CAPS_MAX_VALUE), &limits.max_value,
+                       sizeof(limits.max_value));
+  if (IsCopyError(error)) return error;
+  error = call.CopyOut(VABI_C(UVERBS_ATTR_QUERY_COMP_CNTR_CAPS_SUPPORTED_QP_ATTACH_OPS),
+                       &limits.attach_ops, sizeof(limits.attach_ops));
+  return IsCopyError(error) ? error : 0;
 }
 
 constexpr AttrSpec kInvokeWrite[] = {

@@ -24,6 +24,19 @@ using journey::Pair;
 using journey::Value;
 
 constexpr uint32_t kDepth = journey::kDepth;
+// hns tells one entry less than the power of two that it makes.
+constexpr int kEntries = 4 * kDepth - 1;
+
+// An iWARP device's queue pairs are connected by its kernel alone: no state but an error is asked
+// for from here, and their addresses are those of their network interfaces.
+bool IsIwarp(const Pair& pair) {
+  return pair.context->device->transport_type == IBV_TRANSPORT_IWARP;
+}
+
+// efa has datagrams only, in memory that nobody else reaches.
+bool IsConnected(const Pair& pair) {
+  return pair.context->device->transport_type != IBV_TRANSPORT_UNSPECIFIED;
+}
 
 ibv_context* Open(const char* wanted) {
   int count = 0;
@@ -58,7 +71,8 @@ bool Query(ibv_context* context, Pair* pair) {
   bool found = false;
   for (int i = 0; i < pair->port.gid_tbl_len && i < 8; ++i) {
     ibv_gid gid = {};
-    if (ibv_query_gid(context, 1, i, &gid) != 0 || gid.global.interface_id == 0) continue;
+    if (ibv_query_gid(context, 1, i, &gid) != 0) continue;
+    if (gid.global.interface_id == 0 && !IsIwarp(*pair)) continue;
     pair->gid = gid;
     pair->gid_index = i;
     found = true;
@@ -72,15 +86,17 @@ bool MakeBasics(ibv_context* context, Pair* pair) {
   pair->left.bytes = static_cast<uint8_t*>(aligned_alloc(4096, journey::kRegion));
   if (!Must("memory", pair->left.bytes != nullptr, ENOMEM)) return false;
   memset(pair->left.bytes, 0, journey::kRegion);
+  const int remote = IsConnected(*pair) ? IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ : 0;
   pair->left.mr =
-      ibv_reg_mr(pair->pd, pair->left.bytes, journey::kRegion,
-                 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+      ibv_reg_mr(pair->pd, pair->left.bytes, journey::kRegion, IBV_ACCESS_LOCAL_WRITE | remote);
   if (!Must("reg_mr", pair->left.mr != nullptr, errno)) return false;
   pair->channel = ibv_create_comp_channel(context);
   if (!Must("create_comp_channel", pair->channel != nullptr, errno)) return false;
-  pair->cq = ibv_create_cq(context, 4 * kDepth, nullptr, pair->channel, 0);
+  // Of the datagram devices those of older kernels tell of no completions.
+  ibv_comp_channel* channel = IsConnected(*pair) ? pair->channel : nullptr;
+  pair->cq = ibv_create_cq(context, kEntries, nullptr, channel, 0);
   if (!Must("create_cq", pair->cq != nullptr, errno)) return false;
-  return Must("create_cq:depth", pair->cq->cqe >= static_cast<int>(4 * kDepth));
+  return Must("create_cq:depth", pair->cq->cqe >= kEntries);
 }
 
 ibv_qp* MakeQp(Pair* pair, ibv_qp_type type, ibv_srq* srq, const char* step) {
@@ -93,7 +109,7 @@ ibv_qp* MakeQp(Pair* pair, ibv_qp_type type, ibv_srq* srq, const char* step) {
   init.cap.max_send_sge = 2;
   if (srq == nullptr) {
     init.cap.max_recv_wr = kDepth;
-    init.cap.max_recv_sge = 2;
+    init.cap.max_recv_sge = IsIwarp(*pair) ? 1 : 2;  // erdma has one
   }
   ibv_qp* qp = ibv_create_qp(pair->pd, &init);
   if (!Must(step, qp != nullptr, errno)) return nullptr;
@@ -128,7 +144,14 @@ void DestroyQp(ibv_qp* qp) {
 void TryConnected(Pair* pair) {
   ibv_qp* qp = MakeQp(pair, IBV_QPT_RC, nullptr, "create_qp");
   if (qp == nullptr) return;
-  if (journey::Connect(pair, qp, qp->qp_num)) {
+  if (IsIwarp(*pair)) {
+    MoveTo(qp, IBV_QPS_ERR, "modify_qp:ERR");
+    ibv_qp_attr attr = {};
+    ibv_qp_init_attr init = {};
+    const int result = ibv_query_qp(qp, &attr, IBV_QP_STATE | IBV_QP_CAP, &init);
+    Must("query_qp", result == 0 && init.cap.max_send_wr >= kDepth, result);
+    May("state:ERR", attr.qp_state == IBV_QPS_ERR);  // older drivers tell no state
+  } else if (journey::Connect(pair, qp, qp->qp_num)) {
     ExpectState(qp, IBV_QPS_RTS, "state:RTS");
     MoveTo(qp, IBV_QPS_ERR, "modify_qp:ERR");
     ExpectState(qp, IBV_QPS_ERR, "state:ERR");
@@ -144,6 +167,7 @@ bool TryDatagrams(Pair* pair) {
   init.send_cq = init.recv_cq = pair->cq;
   init.qp_type = IBV_QPT_UD;
   init.cap = {kDepth, kDepth, 1, 1, 0};
+  errno = 0;  // not every library tells why it makes none
   ibv_qp* qp = ibv_create_qp(pair->pd, &init);
   if (!May("ud", qp != nullptr, errno)) return false;
   ibv_qp_attr attr = {};
@@ -160,6 +184,9 @@ bool TryDatagrams(Pair* pair) {
   attr.sq_psn = 3;
   result = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
   Must("ud:RTS", result == 0, result);
+  ExpectState(qp, IBV_QPS_RTS, "state:ud:RTS");
+  MoveTo(qp, IBV_QPS_ERR, "ud:ERR");
+  ExpectState(qp, IBV_QPS_ERR, "state:ud:ERR");
   DestroyQp(qp);
   return true;
 }
@@ -167,6 +194,10 @@ bool TryDatagrams(Pair* pair) {
 void TryAddressHandle(Pair* pair) {
   ibv_ah_attr address = {};
   journey::FillAddress(*pair, &address);
+  if (!IsConnected(*pair)) {
+    address.is_global = 1;
+    address.grh.dgid = pair->gid;
+  }
   errno = 0;
   ibv_ah* ah = ibv_create_ah(pair->pd, &address);
   if (!May("ah", ah != nullptr, errno)) return;
@@ -186,7 +217,12 @@ void TrySharedReceives(Pair* pair) {
   int result = ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT);
   May("srq:limit", result == 0, result);
   result = ibv_query_srq(srq, &attr);
-  Must("query_srq", result == 0 && attr.max_wr >= kDepth, result);
+  // libsiw has no query.
+  if (result == EOPNOTSUPP) {
+    May("query_srq", false, result);
+  } else {
+    Must("query_srq", result == 0 && attr.max_wr >= kDepth, result);
+  }
   DestroyQp(MakeQp(pair, IBV_QPT_RC, srq, "create_qp:srq"));
   result = ibv_destroy_srq(srq);
   Must("destroy_srq", result == 0, result);
@@ -226,7 +262,7 @@ int main(int argc, char** argv) {
   journey::TellMapped();
   if (pair.context == nullptr) return 3;
   if (Query(pair.context, &pair) && MakeBasics(pair.context, &pair)) {
-    TryConnected(&pair);
+    if (IsConnected(pair)) TryConnected(&pair);
     TryDatagrams(&pair);
     TryAddressHandle(&pair);
     TrySharedReceives(&pair);

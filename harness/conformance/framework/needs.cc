@@ -70,6 +70,9 @@ Discovery DiscoveryOf(const Cell& cell) {
 // providers/mlx5/mlx5.c: a kernel that hands out no UARs with the context (it knows
 // MLX5_LIB_CAP_DYN_UAR) wants them to be asked for through an ioctl of its own.
 bool HasQueuePairs(const Cell& cell) {
+  for (const char* other : {"siw", "erdma", "efa"}) {
+    if (cell.device().driver == other) return false;
+  }
   return cell.device().driver != "mlx5" || cell.Knob("mlx5.dyn_uar") == 0 ||
          cell.Serves("UAR.OBJ_ALLOC");
 }
@@ -134,6 +137,7 @@ std::string Lacking(const Needs& needs, const Cell& cell) {
     if (cell.Rule(name).on) return "no rule " + name;
   }
   if (needs.queue_pairs && !HasQueuePairs(cell)) return "queue pairs";
+  if (needs.data_path && device.driver != "mlx5" && device.driver != "rxe") return "a data path";
   if (needs.atomics && device.driver == "mlx5" && cell.Knob("mlx5.atomic_cap") == 0)
     return "atomics";
   for (const KnobNeed& knob : needs.knobs) {

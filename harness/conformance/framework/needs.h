@@ -48,9 +48,10 @@ struct Needs {
   bool write = true;  // the node can be written to
   bool found =
       true;  // the library can find the device's node on this route (rxe without a parent: not all)
-  // Completion queues and queue pairs can be made: mlx5 needs a UAR, handed out with the context or
-  // asked for.
+  // Completion queues and reliable queue pairs can be made and taken through their states: mlx5
+  // needs a UAR, handed out with the context or asked for; iWARP's and efa's are other ones.
   bool queue_pairs = false;
+  bool data_path = false;     // somebody works the device's queues off
   bool atomics = false;       // the device has them (mlx5 of 4.4 tells of none)
   Release from = {0, 0};      // of rdma-core
   Release until = {9999, 0};  // this one not included

@@ -105,6 +105,18 @@ TEST(Needs, QueuePairsOfMlx5NeedTheirUars) {
   EXPECT_EQ(Lacks(needs, cell), "");
 }
 
+TEST(Needs, NotEveryDriverHasReliableQueuePairsNorSomebodyWhoWorksThemOff) {
+  Cell cell = UsualTestCell();
+  EXPECT_EQ(Lacks(Needs{.data_path = true}, cell), "");
+  cell.devices[0].driver = "hns";
+  cell.ops["hns"] = {};
+  EXPECT_EQ(Lacks(Needs{.queue_pairs = true}, cell), "");
+  EXPECT_EQ(Lacks(Needs{.data_path = true}, cell), "a data path");
+  cell.devices[0].driver = "siw";
+  cell.ops["siw"] = {};
+  EXPECT_EQ(Lacks(Needs{.queue_pairs = true}, cell), "queue pairs");
+}
+
 TEST(NeedsDeathTest, ANameThatTheModelDoesNotKnowEndsTheRun) {
   std::string why;
   EXPECT_DEATH(Hold(Needs{.served = {"CQ.CRATE"}}, UsualTestCell(), &why), "no method 'CQ.CRATE'");

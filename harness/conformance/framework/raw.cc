@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <map>
 
 #include "harness/conformance/framework/abi_test.h"
 #include "harness/conformance/framework/verbs.h"
@@ -182,8 +183,21 @@ Error RawExtended(int fd, RawRequest request, size_t core_reply, size_t driver_r
 }
 
 uint32_t DriverId() {
-  if (cell().device().driver == "mlx5") return RDMA_DRIVER_MLX5;
-  if (cell().device().driver == "rxe") return RDMA_DRIVER_RXE;
+  // RDMA_DRIVER_ERDMA and what came later are not in the headers of 33.2.
+  static const std::map<std::string, uint32_t> ids = {
+      {"mlx5", RDMA_DRIVER_MLX5},
+      {"mlx4", RDMA_DRIVER_MLX4},
+      {"rxe", RDMA_DRIVER_RXE},
+      {"siw", RDMA_DRIVER_SIW},
+      {"efa", RDMA_DRIVER_EFA},
+      {"hns", RDMA_DRIVER_HNS},
+      {"irdma", RDMA_DRIVER_I40IW},
+      {"bnxt_re", RDMA_DRIVER_BNXT_RE},
+      {"vmw_pvrdma", RDMA_DRIVER_VMW_PVRDMA},
+      {"erdma", 19},
+  };
+  const auto found = ids.find(cell().device().driver);
+  if (found != ids.end()) return found->second;
   throw Broken("driver " + cell().device().driver + " has no number here yet");
 }
 

@@ -29,6 +29,11 @@ OFFERED = {
     "irdma": {"ah", "ud", "resize_cq"},
     "mlx4": {"ud", "srq", "mw", "cq_ex", "resize_cq", "rereg_mr"},
     "rxe": {"ah", "ud", "srq", "mw", "cq_ex", "resize_cq"},
+    "siw": {"srq"},
+    "erdma": set(),
+    "efa": {"ah", "ud"},
+    # HIP08, which knows neither datagrams nor address handles.
+    "hns": {"srq", "rereg_mr"},
 }
 
 # What libibverbs and the providers print when they refuse a device or an ABI.

@@ -24,6 +24,12 @@ namespace {
 
 using nlohmann::json;
 
+// The kernel's ENOTSUPP (524) is no errno of the C library.
+const char* NameOf(int error) {
+  const char* name = strerrorname_np(error);
+  return name != nullptr ? name : "ENOTSUPP";
+}
+
 // What the kernel's part of an image comes to.
 json ModelOf(const vabi::WorldImage& image) {
   json out = {{"known_by", vabi::KnownByText(image.known_by)}};
@@ -31,7 +37,7 @@ json ModelOf(const vabi::WorldImage& image) {
     const vabi::RuleEntry& rule = image.rule[i];
     if (*vabi::RuleRows()[i].name == '\0') continue;
     out["rules"][vabi::RuleRows()[i].name] = {{"on", rule.on != 0 && rule.relaxed == 0},
-                                              {"errno", strerrorname_np(rule.error)},
+                                              {"errno", NameOf(rule.error)},
                                               {"known_by", vabi::KnownByText(rule.known_by)}};
   }
   for (size_t i = 0; i < vabi::KnobRows().size(); ++i) {
@@ -116,7 +122,7 @@ int PrintRules() {
   vabi::RuleRows().ForParts([&](std::span<const vabi::RuleRow> rows) {
     for (const vabi::RuleRow& row : rows) {
       rules.push_back({{"name", row.name},
-                       {"errno", strerrorname_np(row.error)},
+                       {"errno", NameOf(row.error)},
                        {"kind", row.kind == vabi::RuleKind::check ? "check" : "structural"},
                        {"source", row.source}});
     }

@@ -224,6 +224,19 @@ TEST_F(ScratchRoot, AnOverlaySaysWhetherItTakesAValue) {
   EXPECT_THAT(ErrorFor("debian-6.12.117", "pp"), HasSubstr("unknown overlay \"pp\""));
 }
 
+TEST_F(ScratchRoot, ABrokenChangeOfAnOverlayIsToldWithItsPlaceInTheFile) {
+  Write("overlays/o.json", R"({"name":"o","changes":[{"knob":"ioctl","value":0},
+                                                     {"knob":"ioctl","value":[]}]})");
+  EXPECT_THAT(ErrorFor("debian-6.12.117", "o"), HasSubstr("overlays/o.json: /changes/1: needs"));
+  Write("overlays/o.json",
+        R"({"name":"o","value":"N","changes":[{"knob":"ioctl","value":"$VALUE"}]})");
+  EXPECT_THAT(ErrorFor("debian-6.12.117", "o=x"), HasSubstr("overlay o=x: "));
+  Write("overlays/o.json", R"({"name":"o","changes":[{"method":"x","served":false}]})");
+  const std::string said = ErrorFor("debian-6.12.117", "o");
+  EXPECT_THAT(said, HasSubstr("/changes/0: unknown method \"x\""));
+  EXPECT_THAT(said, testing::Not(HasSubstr("\"\"")));
+}
+
 TEST_F(ScratchRoot, UnknownProvidersAndLinksAreNamed) {
   EXPECT_THAT(ErrorFor("debian-6.12.117", "", "mlx55"), HasSubstr("did you mean \"mlx5\""));
 }

@@ -227,6 +227,7 @@ std::string Nearest(std::string_view name, std::span<const std::string> candidat
   const std::string* found = nullptr;
   std::vector<size_t> row;
   for (const std::string& candidate : candidates) {
+    if (candidate.empty()) continue;  // numbers that are kept free
     row.assign(candidate.size() + 1, 0);
     for (size_t j = 0; j <= candidate.size(); ++j) row[j] = j;
     for (size_t i = 1; i <= name.size(); ++i) {

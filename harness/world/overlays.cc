@@ -281,7 +281,13 @@ Result<bool> ApplyOverlay(const fs::path& root, const OverlaySpec& overlay, Comp
   for (size_t i = 0; i < changes.size(); ++i) {
     try {
       auto applied = ApplyChange(changes[i], overlay, world, drivers);
-      if (!applied) return Error{"overlay " + overlay.text + ": " + applied.error()};
+      if (!applied) {
+        // Is the file at fault, or the value or step that somebody wrote?
+        if (overlay.step.empty() && changes[i].dump().find('$') == std::string::npos) {
+          return At(path, pointer + std::to_string(i), applied.error());
+        }
+        return Error{"overlay " + overlay.text + ": " + applied.error()};
+      }
     } catch (const json::exception& error) {
       return At(path, pointer + std::to_string(i), error.what());
     }

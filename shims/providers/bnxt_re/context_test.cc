@@ -108,6 +108,10 @@ const Offence<T> kOffences[] = {
     {kNewest, "bnxt_re.ucontext.tail", EOPNOTSUPP, [](T& t) { return t.Open(Longer(), kRoom); }},
     {kNewest, "bnxt_re.ucontext.comp_mask", EOPNOTSUPP,
      [](T& t) { return t.Open(Asks(4), kRoom); }},
+    {kNewest, "bnxt_re.ucontext.fault", EFAULT,
+     [](T& t) { return t.OpenWithLostRequest(16, kRoom); }},
+    {"debian-6.12.117", "bnxt_re.ucontext.fault", EFAULT,
+     [](T& t) { return t.OpenWithLostRequest(16, kRoom); }},
     {"debian-7.2.13", "bnxt_re.alloc_pd.input", EOPNOTSUPP,
      [](T& t) {
        t.Start();

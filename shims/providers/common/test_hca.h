@@ -183,6 +183,18 @@ class TestHca {
       fds_.push_back(static_cast<int>(U32(VABI_F(ib_uverbs_get_context_resp, async_fd))));
     return result;
   }
+  // GET_CONTEXT by ioctl, with `length` bytes of private request (more than 8: fewer stand in the
+  // attribute) at a place that cannot be read.
+  long OpenWithLostRequest(uint64_t length, size_t room) {
+    const auto id = [this](ConstId constant) { return world().Flag(constant); };
+    Request call(static_cast<uint16_t>(id(VABI_C(UVERBS_OBJECT_DEVICE))),
+                 static_cast<uint16_t>(id(VABI_C(UVERBS_METHOD_GET_CONTEXT))),
+                 image().device[0].driver_id);
+    Bytes reply(room);
+    call.Add(id(VABI_C(UVERBS_ATTR_UHW_IN)), length, 4096);
+    call.AddOut(id(VABI_C(UVERBS_ATTR_UHW_OUT)), reply);
+    return SendIoctl(*file_, call);
+  }
   // QUERY_DEVICE, extended.
   long QueryDevice(const Bytes& driver = {}, size_t room = 0) {
     return CommandEx(1, Zero(VABI_S(ib_uverbs_ex_query_device)),

@@ -121,16 +121,7 @@ long CreateQp(T& t, const std::function<void(T::QpWish&)>& change, const Bytes& 
 }
 
 // GET_CONTEXT with a request that cannot be read.
-long BadContext(T& t) {
-  const auto id = [&](ConstId constant) { return t.world().Flag(constant); };
-  Request call(static_cast<uint16_t>(id(VABI_C(UVERBS_OBJECT_DEVICE))),
-               static_cast<uint16_t>(id(VABI_C(UVERBS_METHOD_GET_CONTEXT))),
-               t.image().device[0].driver_id);
-  static Bytes reply(kRoom);
-  call.Add(id(VABI_C(UVERBS_ATTR_UHW_IN)), 16, 4096);
-  call.AddOut(id(VABI_C(UVERBS_ATTR_UHW_OUT)), reply);
-  return SendIoctl(t.file(), call);
-}
+long BadContext(T& t) { return t.OpenWithLostRequest(16, kRoom); }
 
 // Offences before a context is there.
 const Offence<T> kContextOffences[] = {

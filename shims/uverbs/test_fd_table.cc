@@ -46,4 +46,12 @@ void CloseAllFiles() {
   }
 }
 
+void OpenedFds::Close() {
+  for (const int fd : fds_) {
+    FdTable::Remove(fd);
+    close(fd);
+  }
+  fds_.clear();
+}
+
 }  // namespace vabi

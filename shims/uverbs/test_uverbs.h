@@ -60,16 +60,14 @@ class UverbsTest : public testing::Test {
   }
   ~UverbsTest() override {
     file_.reset();
-    for (const int fd : fds_) {
-      FdTable::Remove(fd);
-      close(fd);
-    }
+    fds_.Close();
     trace::Open("");
     unlink(trace_path_.c_str());
   }
   // After a change of the world or of the driver's script.
   void Reinstall() {
     file_.reset();
+    fds_.Close();
     ASSERT_TRUE(InstallWorld(world_));
     unlink(trace_path_.c_str());
     trace::Open(trace_path_.c_str());
@@ -185,7 +183,7 @@ class UverbsTest : public testing::Test {
   World world_;
   std::string trace_path_;
   std::shared_ptr<UverbsFile> file_;
-  std::vector<int> fds_;
+  OpenedFds fds_;
 };
 
 }  // namespace vabi

@@ -31,26 +31,14 @@ struct FlipRange {
   static constexpr FieldId kBehind = static_cast<FieldId>(0xffff);
 };
 
-// The ranges of an address in TestHca's buffer that may be any: what leads out of the 128 KiB that
-// are mapped there is refused by `rule` with EFAULT.
+// The ranges of an address in TestHca's buffer, or of a length from there, that may be any: what
+// leads out of the 128 KiB that are mapped there is refused by `rule` with EFAULT.
 inline std::vector<FlipRange> FlipAddress(FieldId field, const char* rule, const char* why) {
   return {
       {.field = field, .first = 0, .count = 2, .why = why},
       {.field = field, .first = 2, .count = 1, .change = 1, .why = why},
-      {.field = field,
-       .first = 2,
-       .count = 6,
-       .rule = rule,
-       .error = EFAULT,
-       .change = 0xff,
-       .why = why},
-      {.field = field,
-       .first = 3,
-       .count = 5,
-       .rule = rule,
-       .error = EFAULT,
-       .change = 1,
-       .why = why},
+      {.field = field, .first = 2, .rule = rule, .error = EFAULT, .change = 0xff, .why = why},
+      {.field = field, .first = 3, .rule = rule, .error = EFAULT, .change = 1, .why = why},
   };
 }
 
@@ -136,6 +124,26 @@ inline void FlipEachByte(const FlipRequest& request, const char* provider) {
         FlipByte(request, kernel, provider, at, size + 8, kFlips[0], range);
     }
   }
+}
+
+// What is made of bytes behind a request: kernels up to 6.18 as a rule take it as it is, those
+// since look at them.
+struct FlipTail {
+  std::vector<const char*> taken;
+  const char* taken_why;
+  std::vector<const char*> refused;
+  const char* rule;  // answers EOPNOTSUPP
+  const char* refused_why;
+};
+
+inline void FlipWithTail(FlipRequest request, const FlipTail& tail, const char* provider) {
+  request.kernels = tail.taken;
+  request.ranges.push_back({.field = FlipRange::kBehind, .why = tail.taken_why});
+  FlipEachByte(request, provider);
+  request.kernels = tail.refused;
+  request.ranges.back() = {
+      .field = FlipRange::kBehind, .rule = tail.rule, .error = EOPNOTSUPP, .why = tail.refused_why};
+  FlipEachByte(request, provider);
 }
 
 }  // namespace vabi

@@ -70,10 +70,7 @@ class TestHca {
   }
   ~TestHca() {
     file_.reset();
-    for (const int fd : fds_) {
-      FdTable::Remove(fd);
-      close(fd);
-    }
+    fds_.Close();
     trace::Open("");
     unlink(trace_path_.c_str());
     if (buffer_ != nullptr) munmap(buffer_, kReserved);
@@ -84,6 +81,7 @@ class TestHca {
   // After a change of the world.
   void Reinstall() {
     file_.reset();
+    fds_.Close();
     ASSERT_TRUE(InstallWorld(world_));
     unlink(trace_path_.c_str());
     trace::Open(trace_path_.c_str());
@@ -520,7 +518,7 @@ class TestHca {
   World world_;
   std::string trace_path_;
   std::shared_ptr<UverbsFile> file_;
-  std::vector<int> fds_;
+  OpenedFds fds_;
   Bytes core_reply_;
   void* buffer_ = nullptr;
   uint64_t at_ = 0;

@@ -22,17 +22,14 @@ Bytes Valid(TestHca& hca, uint32_t length) {
 }
 
 // The request's tail in kernels before 7.2, and since.
-void FlipBoth(FlipRequest request, const char* tail) {
-  request.kernels = {"debian-6.1.192", "linux-6.6", "debian-6.12.117"};
-  request.ranges.push_back(
-      {.field = FlipRange::kBehind, .why = "erdma_verbs.c (up to 6.18): a longer request is cut"});
-  FlipEachByte(request, "erdma");
-  request.kernels = {"debian-7.2.13", "debian-7.3.4"};
-  request.ranges.back() = {.field = FlipRange::kBehind,
-                           .rule = tail,
-                           .error = EOPNOTSUPP,
-                           .why = "ib_copy_validate_udata_in (7.2)"};
-  FlipEachByte(request, "erdma");
+void FlipBoth(const FlipRequest& request, const char* tail) {
+  FlipWithTail(request,
+               {{"debian-6.1.192", "linux-6.6", "debian-6.12.117"},
+                "erdma_verbs.c (up to 6.18): a longer request is cut",
+                {"debian-7.2.13", "debian-7.3.4"},
+                tail,
+                "ib_copy_validate_udata_in (7.2)"},
+               "erdma");
 }
 
 TEST(ErdmaFlip, CreateCq) {

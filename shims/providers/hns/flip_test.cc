@@ -25,17 +25,12 @@ const std::vector<const char*> kUpTo618 = {"debian-5.10.223", "linux-5.14",     
                                            "linux-6.6",       "debian-6.12.117", "linux-6.16"};
 const std::vector<const char*> kSince72 = {"debian-7.2.13", "debian-7.3.4"};
 
-void FlipBoth(FlipRequest request, const std::vector<const char*>& before, const char* tail) {
-  request.kernels = before;
-  request.ranges.push_back(
-      {.field = FlipRange::kBehind, .why = "ib_copy_from_udata of what is known (up to 6.18)"});
-  FlipEachByte(request, "hns");
-  request.kernels = kSince72;
-  request.ranges.back() = {.field = FlipRange::kBehind,
-                           .rule = tail,
-                           .error = EOPNOTSUPP,
-                           .why = "ib_copy_validate_udata_in (7.2)"};
-  FlipEachByte(request, "hns");
+void FlipBoth(const FlipRequest& request, const std::vector<const char*>& before,
+              const char* tail) {
+  FlipWithTail(request,
+               {before, "ib_copy_from_udata of what is known (up to 6.18)", kSince72, tail,
+                "ib_copy_validate_udata_in (7.2)"},
+               "hns");
 }
 
 uint32_t Prepare(TestHca& hca) {

@@ -148,18 +148,14 @@ TEST(IrdmaFlip, RegisterMemory) {
 #undef REQ
 
 // Requests that name registered memory: any other address finds none.
-void FlipOn(FlipRequest request, const char* tail) {
-  request.kernels = {"linux-5.14", "debian-6.1.192", "linux-6.6", "debian-6.12.117",
-                     "debian-7.2.13"};
-  request.ranges.push_back(
-      {.field = FlipRange::kBehind, .why = "ib_copy_from_udata of min(sizeof, inlen)"});
-  FlipEachByte(request, "irdma");
-  request.kernels = {"debian-7.3.4"};
-  request.ranges.back() = {.field = FlipRange::kBehind,
-                           .rule = tail,
-                           .error = EOPNOTSUPP,
-                           .why = "ib_copy_validate_udata_in"};
-  FlipEachByte(request, "irdma");
+void FlipOn(const FlipRequest& request, const char* tail) {
+  FlipWithTail(request,
+               {{"linux-5.14", "debian-6.1.192", "linux-6.6", "debian-6.12.117", "debian-7.2.13"},
+                "ib_copy_from_udata of min(sizeof, inlen)",
+                {"debian-7.3.4"},
+                tail,
+                "ib_copy_validate_udata_in"},
+               "irdma");
 }
 
 TEST(IrdmaFlip, CreateCq) {

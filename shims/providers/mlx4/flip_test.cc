@@ -10,37 +10,20 @@ const std::vector<const char*> kOld = {"linux-4.4", "linux-4.16", "debian-5.10.2
                                        "debian-6.12.117"};
 const std::vector<const char*> kNew = {"debian-7.2.13", "debian-7.3.4"};
 
-// An address that the kernel pins from. TestHca's buffer fills two lowest bytes, and the lowest bit
-// of the third: what lies within is taken, aligned or not.
-void AddAddress(FieldId field, const char* where, std::vector<FlipRange>* ranges) {
-  ranges->push_back({.field = field, .first = 0, .count = 2, .why = where});
-  ranges->push_back({.field = field, .first = 2, .count = 1, .change = 1, .why = where});
-  ranges->push_back({.field = field,
-                     .first = 2,
-                     .count = 1,
-                     .rule = "mlx4.memory.fault",
-                     .error = EFAULT,
-                     .change = 0xff,
-                     .why = where});
-  ranges->push_back(
-      {.field = field, .first = 3, .rule = "mlx4.memory.fault", .error = EFAULT, .why = where});
+// An address that the kernel pins from: what lies within is taken, aligned or not.
+std::vector<FlipRange> Address(FieldId field, const char* why) {
+  return FlipAddress(field, "mlx4.memory.fault", why);
 }
 
 constexpr char kBuffer[] = "core/umem.c:ib_umem_get: any address where memory is";
 constexpr char kDoorbell[] = "doorbell.c:mlx4_ib_db_map_user: the page is pinned, anything inside";
 
 // The request on kernels that take what is behind it, and on those that look at it.
-void Flip(FlipRequest request, const std::vector<const char*>& old_kernels = kOld) {
-  request.kernels = old_kernels;
-  request.ranges.push_back({.field = FlipRange::kBehind,
-                            .why = "ib_copy_from_udata of its size: what is behind is not read"});
-  FlipEachByte(request, "mlx4");
-  request.kernels = kNew;
-  request.ranges.back() = {.field = FlipRange::kBehind,
-                           .rule = "mlx4.request.tail",
-                           .error = EOPNOTSUPP,
-                           .why = "core/ib_core_uverbs.c:_ib_copy_validate_udata_in"};
-  FlipEachByte(request, "mlx4");
+void Flip(const FlipRequest& request, const std::vector<const char*>& old_kernels = kOld) {
+  FlipWithTail(request,
+               {old_kernels, "ib_copy_from_udata of its size: what is behind is not read", kNew,
+                "mlx4.request.tail", "core/ib_core_uverbs.c:_ib_copy_validate_udata_in"},
+               "mlx4");
 }
 
 uint32_t Prepare(TestHca& hca) {
@@ -63,8 +46,8 @@ TEST(Mlx4Flip, CreateCq) {
           },
       .ranges = {},
   };
-  AddAddress(VABI_PF(mlx4_ib_create_cq, buf_addr), kBuffer, &request.ranges);
-  AddAddress(VABI_PF(mlx4_ib_create_cq, db_addr), kDoorbell, &request.ranges);
+  request.Add(Address(VABI_PF(mlx4_ib_create_cq, buf_addr), kBuffer));
+  request.Add(Address(VABI_PF(mlx4_ib_create_cq, db_addr), kDoorbell));
   Flip(request);
 }
 
@@ -83,7 +66,7 @@ TEST(Mlx4Flip, ResizeCq) {
           },
       .ranges = {},
   };
-  AddAddress(VABI_PF(mlx4_ib_resize_cq, buf_addr), kBuffer, &request.ranges);
+  request.Add(Address(VABI_PF(mlx4_ib_resize_cq, buf_addr), kBuffer));
   Flip(request);
 }
 
@@ -99,8 +82,8 @@ TEST(Mlx4Flip, CreateSrq) {
           },
       .ranges = {},
   };
-  AddAddress(VABI_PF(mlx4_ib_create_srq, buf_addr), kBuffer, &request.ranges);
-  AddAddress(VABI_PF(mlx4_ib_create_srq, db_addr), kDoorbell, &request.ranges);
+  request.Add(Address(VABI_PF(mlx4_ib_create_srq, buf_addr), kBuffer));
+  request.Add(Address(VABI_PF(mlx4_ib_create_srq, db_addr), kDoorbell));
   Flip(request);
 }
 
@@ -121,8 +104,8 @@ TEST(Mlx4Flip, CreateQp) {
           },
       .ranges = {},
   };
-  AddAddress(VABI_PF(mlx4_ib_create_qp, buf_addr), kBuffer, &request.ranges);
-  AddAddress(VABI_PF(mlx4_ib_create_qp, db_addr), kDoorbell, &request.ranges);
+  request.Add(Address(VABI_PF(mlx4_ib_create_qp, buf_addr), kBuffer));
+  request.Add(Address(VABI_PF(mlx4_ib_create_qp, db_addr), kDoorbell));
   // 6 ^ 0xff = 249, 6 ^ 1 = 7
   request.ranges.push_back({.field = VABI_PF(mlx4_ib_create_qp, log_sq_bb_count),
                             .change = 1,

@@ -6,6 +6,7 @@
 
 #include "shims/fabric/fabric.h"
 #include "shims/fabric/nic.h"
+#include "shims/uverbs/test_fd_table.h"
 #include "shims/uverbs/test_uverbs.h"
 
 // One ConnectX with an open context, driven as its library drives it: commands whose private parts
@@ -85,16 +86,14 @@ class Mlx5Test : public testing::Test {
   ~Mlx5Test() override {
     fabric::SetClock(nullptr);
     file_.reset();
-    for (const int fd : fds_) {
-      FdTable::Remove(fd);
-      close(fd);
-    }
+    fds_.Close();
     trace::Open("");
     unlink(trace_path_.c_str());
   }
   // A new file, without a context.
   void Reinstall() {
     file_.reset();
+    fds_.Close();
     ASSERT_TRUE(InstallWorld(world_));
     unlink(trace_path_.c_str());
     trace::Open(trace_path_.c_str());
@@ -411,7 +410,7 @@ class Mlx5Test : public testing::Test {
   World world_;
   std::string trace_path_;
   std::shared_ptr<UverbsFile> file_;
-  std::vector<int> fds_;
+  OpenedFds fds_;
   uint32_t pd_ = 0, lkey_ = 0;  // mlx5 has one key for both
   Pages memory_{1 << 16};
 };

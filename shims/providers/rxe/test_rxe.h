@@ -20,6 +20,7 @@
 #include "shims/providers/rxe/driver.h"
 #include "shims/uverbs/device.h"
 #include "shims/uverbs/test_calls.h"
+#include "shims/uverbs/test_fd_table.h"
 #include "shims/uverbs/uverbs_file.h"
 
 // rxe as its user space sees it: write() commands, queues mapped from the device, work requests put
@@ -115,14 +116,12 @@ class RxeTest : public testing::Test {
     fabric::SetClock(nullptr);
     file_.reset();
     for (const MappedQueue& queue : mapped_) munmap(queue.base, queue.size);
-    for (int fd : fds_) {
-      FdTable::Remove(fd);
-      close(fd);
-    }
+    fds_.Close();
   }
   // Again, after a change of the world.
   void Open() {
     file_.reset();
+    fds_.Close();
     ASSERT_TRUE(InstallWorld(world_.world()));
     file_ = std::make_shared<UverbsFile>(*FindDevice(0));
     Bytes reply(world().Size(VABI_S(ib_uverbs_get_context_resp)));
@@ -478,7 +477,7 @@ class RxeTest : public testing::Test {
   static constexpr uint32_t kSize = 65536;
   TestWorld world_;
   std::shared_ptr<UverbsFile> file_;
-  std::vector<int> fds_;
+  OpenedFds fds_;
   std::vector<MappedQueue> mapped_;
   int async_fd_ = -1;
   Bytes memory_;

@@ -16,7 +16,7 @@ uint32_t Prepare(TestHca& hca) {
 TEST(SiwFlip, RegisterMemory) {
   FlipRequest request = {
       .name = "siw_ureq_reg_mr",
-      .kernels = {"linux-5.3", "debian-6.12.117"},
+      .kernels = {},
       .structure = structure::siw_ureq_reg_mr,
       .build = [](TestHca& hca) { return Bytes(hca.world().Size(structure::siw_ureq_reg_mr)); },
       .send =
@@ -31,16 +31,14 @@ TEST(SiwFlip, RegisterMemory) {
                .why = "siw_verbs.c:siw_reg_user_mr: not looked at"},
               {.field = VABI_PF(siw_ureq_reg_mr, pad),
                .why = "siw_verbs.c:siw_reg_user_mr: not looked at"},
-              {.field = FlipRange::kBehind,
-               .why = "siw_verbs.c:siw_reg_user_mr (up to 6.18): a longer request is cut"},
           }};
-  FlipEachByte(request, "siw");
-  request.kernels = {"debian-7.2.13", "debian-7.3.4"};
-  request.ranges.back() = {.field = FlipRange::kBehind,
-                           .rule = "siw.reg_mr.input.tail",
-                           .error = EOPNOTSUPP,
-                           .why = "ib_copy_validate_udata_in (7.2)"};
-  FlipEachByte(request, "siw");
+  FlipWithTail(request,
+               {{"linux-5.3", "debian-6.12.117"},
+                "siw_verbs.c:siw_reg_user_mr (up to 6.18): a longer request is cut",
+                {"debian-7.2.13", "debian-7.3.4"},
+                "siw.reg_mr.input.tail",
+                "ib_copy_validate_udata_in (7.2)"},
+               "siw");
 }
 
 }  // namespace

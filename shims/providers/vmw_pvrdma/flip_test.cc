@@ -11,40 +11,21 @@ const std::vector<const char*> kNew = {"debian-7.2.13", "debian-7.3.4"};
 
 FlipRange Taken(FieldId field, const char* why) { return {.field = field, .why = why}; }
 
-// TestHca's memory: 128 KiB from an address whose lowest three bytes are zero.
-void AddAddressOrSize(FieldId field, std::vector<FlipRange>* ranges) {
-  constexpr char kInside[] = "core/umem.c:ib_umem_get: any range where memory is";
-  const FlipRange outside = {.field = field,
-                             .first = 3,
-                             .rule = "vmw_pvrdma.memory.fault",
-                             .error = EFAULT,
-                             .why = "core/umem.c:ib_umem_get: ends where no memory is"};
-  ranges->push_back({.field = field, .first = 0, .count = 2, .why = kInside});
-  ranges->push_back({.field = field, .first = 2, .count = 1, .change = 1, .why = kInside});
-  FlipRange high = outside;
-  high.first = 2;
-  high.count = 1;
-  high.change = 0xff;
-  ranges->push_back(high);
-  ranges->push_back(outside);
-}
-void AddRing(FieldId address, FieldId size, std::vector<FlipRange>* ranges) {
-  AddAddressOrSize(address, ranges);
-  AddAddressOrSize(size, ranges);
+// Where a ring is, and how long it is.
+std::vector<FlipRange> Ring(FieldId address, FieldId size) {
+  static constexpr char kPins[] = "core/umem.c:ib_umem_get: any range where memory is";
+  std::vector<FlipRange> ranges = FlipAddress(address, "vmw_pvrdma.memory.fault", kPins);
+  const auto length = FlipAddress(size, "vmw_pvrdma.memory.fault", kPins);
+  ranges.insert(ranges.end(), length.begin(), length.end());
+  return ranges;
 }
 
 // The request on kernels that take what is behind it, and on those that look at it.
-void Flip(FlipRequest request) {
-  request.kernels = kOld;
-  request.ranges.push_back({.field = FlipRange::kBehind,
-                            .why = "ib_copy_from_udata of its size: what is behind is not read"});
-  FlipEachByte(request, "vmw_pvrdma");
-  request.kernels = kNew;
-  request.ranges.back() = {.field = FlipRange::kBehind,
-                           .rule = "vmw_pvrdma.request.tail",
-                           .error = EOPNOTSUPP,
-                           .why = "core/ib_core_uverbs.c:_ib_copy_validate_udata_in"};
-  FlipEachByte(request, "vmw_pvrdma");
+void Flip(const FlipRequest& request) {
+  FlipWithTail(request,
+               {kOld, "ib_copy_from_udata of its size: what is behind is not read", kNew,
+                "vmw_pvrdma.request.tail", "core/ib_core_uverbs.c:_ib_copy_validate_udata_in"},
+               "vmw_pvrdma");
 }
 
 uint32_t Prepare(TestHca& hca) {
@@ -67,8 +48,7 @@ TEST(VmwPvrdmaFlip, CreateCq) {
           },
       .ranges = {},
   };
-  AddRing(VABI_PF(pvrdma_create_cq, buf_addr), VABI_PF(pvrdma_create_cq, buf_size),
-          &request.ranges);
+  request.Add(Ring(VABI_PF(pvrdma_create_cq, buf_addr), VABI_PF(pvrdma_create_cq, buf_size)));
   request.ranges.push_back(Taken(VABI_PF(pvrdma_create_cq, reserved),
                                  "pvrdma_cq.c:pvrdma_create_cq looks at no reserved byte"));
   Flip(request);
@@ -86,8 +66,7 @@ TEST(VmwPvrdmaFlip, CreateSrq) {
           },
       .ranges = {},
   };
-  AddRing(VABI_PF(pvrdma_create_srq, buf_addr), VABI_PF(pvrdma_create_srq, buf_size),
-          &request.ranges);
+  request.Add(Ring(VABI_PF(pvrdma_create_srq, buf_addr), VABI_PF(pvrdma_create_srq, buf_size)));
   request.ranges.push_back(Taken(VABI_PF(pvrdma_create_srq, reserved),
                                  "pvrdma_srq.c:pvrdma_create_srq looks at no reserved byte"));
   Flip(request);
@@ -110,10 +89,8 @@ TEST(VmwPvrdmaFlip, CreateQp) {
           },
       .ranges = {},
   };
-  AddRing(VABI_PF(pvrdma_create_qp, rbuf_addr), VABI_PF(pvrdma_create_qp, rbuf_size),
-          &request.ranges);
-  AddRing(VABI_PF(pvrdma_create_qp, sbuf_addr), VABI_PF(pvrdma_create_qp, sbuf_size),
-          &request.ranges);
+  request.Add(Ring(VABI_PF(pvrdma_create_qp, rbuf_addr), VABI_PF(pvrdma_create_qp, rbuf_size)));
+  request.Add(Ring(VABI_PF(pvrdma_create_qp, sbuf_addr), VABI_PF(pvrdma_create_qp, sbuf_size)));
   request.ranges.push_back(
       Taken(VABI_PF(pvrdma_create_qp, qp_addr), "pvrdma_qp.c:pvrdma_create_qp never looks at it"));
   Flip(request);

@@ -31,6 +31,8 @@ struct State {
   std::atomic<bool> done[kMaxSteps];
   uint64_t opened_ns[kMaxDevices] = {};  // 0: not yet
   std::vector<void (*)(Device&)> clients;
+  std::mutex stepping;      // held while a step that was due by time happens
+  uint32_t generation = 0;  // of worlds; under stepping
 };
 // Never destroyed: the thread may outlive destructors.
 State& Get() {
@@ -69,39 +71,42 @@ void TakeStep(const World& world, uint32_t number) {
   if (Device* device = FindDevice(static_cast<uint32_t>(step.device))) Happen(*device, step);
 }
 
-// Waits for the steps that are due by time, in the order in which they are.
-void* Wait(void*) {
-  const World* world = InstalledWorld();
-  const WorldImage& image = world->image();
-  for (;;) {
-    uint64_t next = ~0ULL;
-    const uint64_t now = sys::MonotonicNs();
-    for (uint32_t i = 0; i < image.script_count && i < kMaxSteps; ++i) {
-      const ScriptStep& step = image.script[i];
-      uint64_t opened;
-      {
-        std::lock_guard lock(Get().mutex);
-        opened = Get().opened_ns[step.device];
-      }
-      if (step.after_calls != 0 || opened == 0 || Get().done[i].load()) continue;
-      if (opened + step.after_ns <= now) {
-        TakeStep(*world, i);
-      } else if (opened + step.after_ns < next) {
-        next = opened + step.after_ns;
-      }
+// What a thread has to do: the steps of one device that are due by time, in the order in which they
+// are. It is the thread's own, so that it asks nothing of a world that is no longer there.
+struct Agenda {
+  struct Item {
+    uint64_t due_ns;
+    ScriptStep step;
+  };
+  std::vector<Item> items;
+  uint32_t generation;
+};
+
+void* Wait(void* argument) {
+  const std::unique_ptr<Agenda> agenda(static_cast<Agenda*>(argument));
+  State& state = Get();
+  for (const Agenda::Item& item : agenda->items) {
+    for (uint64_t now = sys::MonotonicNs(); now < item.due_ns; now = sys::MonotonicNs()) {
+      const uint32_t nobody = 0;  // a futex that nothing wakes: a sleep
+      sys::FutexWait(&nobody, 0, static_cast<int64_t>(item.due_ns - now));
     }
-    if (next == ~0ULL) return nullptr;
-    const uint32_t nobody = 0;  // a futex that nothing wakes: a sleep
-    sys::FutexWait(&nobody, 0, static_cast<int64_t>(next - sys::MonotonicNs()));
+    std::lock_guard lock(state.stepping);
+    if (state.generation != agenda->generation) return nullptr;
+    const uint32_t number = static_cast<uint32_t>(item.step.device);
+    if (Device* device = FindDevice(number)) Happen(*device, item.step);
   }
+  return nullptr;
 }
 
-void StartThread() {
+void StartThread(std::unique_ptr<Agenda> agenda) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  if (pthread_create(&thread, nullptr, Wait, nullptr) == 0) pthread_detach(thread);
+  if (pthread_create(&thread, nullptr, Wait, agenda.get()) == 0) {
+    agenda.release();
+    pthread_detach(thread);
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
@@ -126,20 +131,29 @@ void ScriptOpened(const std::shared_ptr<UverbsFile>& file) {
   const WorldImage& image = file->world().image();
   if (image.script_count == 0) return;
   const uint32_t device = file->device().number();
-  bool timed = false;
-  for (uint32_t i = 0; i < image.script_count; ++i) {
-    const ScriptStep& step = image.script[i];
-    timed |= step.after_calls == 0 && static_cast<uint32_t>(step.device) == device;
-  }
+  State& state = Get();
+  uint64_t opened;
   {
-    State& state = Get();
     std::lock_guard lock(state.mutex);
     std::erase_if(state.files, [](const auto& weak) { return weak.expired(); });
     state.files.push_back(file);
     if (state.opened_ns[device] != 0) return;
-    state.opened_ns[device] = sys::MonotonicNs();
+    opened = state.opened_ns[device] = sys::MonotonicNs();
   }
-  if (timed) StartThread();
+  auto agenda = std::make_unique<Agenda>();
+  for (uint32_t i = 0; i < image.script_count && i < kMaxSteps; ++i) {
+    const ScriptStep& step = image.script[i];
+    if (step.after_calls == 0 && static_cast<uint32_t>(step.device) == device)
+      agenda->items.push_back({opened + step.after_ns, step});
+  }
+  if (agenda->items.empty()) return;
+  std::stable_sort(agenda->items.begin(), agenda->items.end(),
+                   [](const auto& a, const auto& b) { return a.due_ns < b.due_ns; });
+  {
+    std::lock_guard lock(state.stepping);
+    agenda->generation = state.generation;
+  }
+  StartThread(std::move(agenda));
 }
 
 void ScriptCommand(Device& device) {
@@ -179,6 +193,8 @@ void Happen(Device& device, const ScriptStep& step) {
 
 void ResetScript() {
   State& state = Get();
+  std::lock_guard stepping(state.stepping);
+  ++state.generation;
   std::lock_guard lock(state.mutex);
   state.files.clear();
   for (auto& calls : state.calls) calls.store(0);

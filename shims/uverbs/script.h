@@ -23,7 +23,8 @@ void ScriptOpened(const std::shared_ptr<UverbsFile>& file);
 void ScriptCommand(Device& device);
 // What a step does; for tests.
 void Happen(Device& device, const ScriptStep& step);
-// A new world.
+// A new world. A step that is under way by time ends first; those that are not due yet never
+// happen.
 void ResetScript();
 
 // To be called when a device was removed; for parts of the fake kernel beside uverbs (struct

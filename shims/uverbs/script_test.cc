@@ -19,14 +19,18 @@ class ScriptTest : public UverbsTest {
     image().script_count = 0;
     for (const ScriptStep& step : steps) image().script[image().script_count++] = step;
     Reinstall();
-    ScriptOpened(file_);
     OpenContext();
     Request call = New(VABI_C(UVERBS_OBJECT_ASYNC_EVENT), VABI_C(UVERBS_METHOD_ASYNC_EVENT_ALLOC));
     call.AddHandle(C(VABI_C(UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE)));
     ASSERT_EQ(0, Ioctl(call)) << LastRule();
     fds_.push_back(static_cast<int>(call.attrs()[0].data));
     events_ = FdTable::Get(fds_.back());
+    // The clock starts when there is somebody to hear: what happens before is lost, as in the
+    // kernel.
+    ScriptOpened(file_);
   }
+  // The world of this test goes: nothing may happen to it any more.
+  ~ScriptTest() override { ResetScript(); }
   // struct ib_uverbs_async_event_desc: element, type; false: none there.
   bool Next(uint64_t* element, uint32_t* type) {
     uint8_t event[16];
@@ -81,6 +85,23 @@ TEST_F(ScriptTest, TimeAlsoMakesThemHappen) {
   Start({{ScriptStep::kDeviceFatal, 0, 0, 0, 1'000'000}});
   for (int i = 0; i < 2000 && !Next(&element_, &type_); ++i) usleep(5000);
   EXPECT_EQ(8u, type_) << "IB_EVENT_DEVICE_FATAL";
+}
+
+TEST_F(ScriptTest, TimedStepsHappenInTheOrderInWhichTheyAreDue) {
+  Start({{ScriptStep::kPortEvent, 0, 9, 0, 20'000'000},
+         {ScriptStep::kPortEvent, 0, 10, 0, 10'000'000}});
+  for (const uint32_t expected : {10u, 9u}) {
+    type_ = 0;
+    for (int i = 0; i < 2000 && !Next(&element_, &type_); ++i) usleep(5000);
+    EXPECT_EQ(expected, type_);
+  }
+}
+
+TEST_F(ScriptTest, WhatWasDueInAWorldThatIsGoneNeverHappens) {
+  Start({{ScriptStep::kDeviceFatal, 0, 0, 0, 20'000'000}});
+  Start({{ScriptStep::kPortEvent, 0, 10, 0, 60'000'000}});
+  for (int i = 0; i < 2000 && !Next(&element_, &type_); ++i) usleep(5000);
+  EXPECT_EQ(10u, type_) << "IB_EVENT_PORT_ERR: not the first world's IB_EVENT_DEVICE_FATAL";
 }
 
 TEST_F(ScriptTest, ARemovedDeviceAnswersEio) {

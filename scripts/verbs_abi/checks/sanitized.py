@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """How this machine runs programs that were built with sanitizers.
 
-ThreadSanitizer has no room for its shadow where the kernel spreads mappings widely (vm.mmap_rnd_bits above 28), so its
-programs run under `setarch -R`, which some sandboxes forbid. LeakSanitizer attaches to its own process as a debugger,
+ThreadSanitizer has no room for its shadow where the kernel spreads mappings widely (vm.mmap_rnd_bits above 28), and
+AddressSanitizer dies there at random, so their programs run under `setarch -R`, which some sandboxes forbid. LeakSanitizer attaches to its own process as a debugger,
 which some forbid as well. What works is found out with one program that only lists its tests.
 """
 
@@ -16,12 +16,13 @@ from verbs_abi import paths
 from verbs_abi.errors import UserError
 
 RND_BITS = pathlib.Path("/proc/sys/vm/mmap_rnd_bits")
-# So many random bits are what a ThreadSanitizer of 2022 (g++ 12) can live with.
+# So many random bits are what the sanitizers of 2022 (g++ 12) can live with.
 FEW_BITS = 28
 NO_LEAKS = "leaks are not looked for: this process may not be debugged (ptrace)"
-# What sanitizers say when the machine does not let them work at all.
-NO_ROOM = ("unexpected memory mapping", "Shadow memory range interleaves", "failed to allocate", "failed to mmap",
-           "personality")
+# What is said when the machine does not let sanitizers work: by them, and by setarch.
+MACHINE = ("unexpected memory mapping", "Shadow memory range interleaves", "failed to allocate", "failed to mmap",
+           "LeakSanitizer has encountered a fatal error", "failed to set personality")
+SPREAD = f"vm.mmap_rnd_bits is above {FEW_BITS}"
 NO_DEBUGGER = "LeakSanitizer has encountered a fatal error"
 
 
@@ -49,12 +50,13 @@ def _spread():
 def ways(preset, setarch, spread):
     """The Ways to try for a preset, best first. setarch: path of that program or None."""
     still = Way((setarch, "-R")) if setarch else None
+    plain = None if spread else Way()
     if preset == "tsan":
-        return [way for way in (still, None if spread else Way()) if way]
+        return [way for way in (still, plain) if way]
     options = os.environ.get("ASAN_OPTIONS", "")
     blind = (("ASAN_OPTIONS", ":".join(filter(None, [options, "detect_leaks=0"]))),)
-    return [way for way in (Way(), still, Way((), blind, NO_LEAKS),
-                            Way((setarch, "-R"), blind, NO_LEAKS) if setarch else None) if way]
+    seeing = [way for way in (plain, still) if way]
+    return seeing + [Way(way.prefix, blind, NO_LEAKS) for way in seeing]
 
 
 def _listed(program, way):
@@ -71,14 +73,16 @@ def find(preset, program, known=None):
 
     known: the Ways to try, for tests.
     """
-    said = ""
     tried = ways(preset, shutil.which("setarch"), _spread()) if known is None else known
+    if not tried:
+        raise Impossible(f"{SPREAD}, and there is no setarch (util-linux) to go without")
+    reasons = []
     for way in tried:
         begins, said = _listed(program, way)
         if begins:
             return way
-    if not tried:
-        raise Impossible(f"vm.mmap_rnd_bits is above {FEW_BITS}, and there is no setarch (util-linux) to go without")
-    if any(word in said for word in (*NO_ROOM, NO_DEBUGGER)):
-        raise Impossible(said.strip().splitlines()[-1])
-    raise UserError(f"{program} does not begin", details=said.splitlines()[-20:])
+        if not any(word in said for word in MACHINE):
+            # In this way nothing hindered the sanitizer: it is the program.
+            raise UserError(f"{program} does not begin", details=said.splitlines()[-20:])
+        reasons.append(said.strip().splitlines()[-1])
+    raise Impossible("; ".join(dict.fromkeys(reasons)))

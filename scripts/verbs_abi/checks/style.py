@@ -5,6 +5,7 @@ import concurrent.futures
 import json
 import os
 import subprocess
+import zlib
 
 from verbs_abi import children, paths
 from verbs_abi.errors import UserError
@@ -22,13 +23,25 @@ def files(suffixes, root=paths.ROOT):
     return [name for name in listed.stdout.split("\0") if name.endswith(tuple(suffixes)) and (root / name).exists()]
 
 
+def _git(root, *words):
+    """What git says, or None when it cannot."""
+    told = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=False)
+    return None if told.returncode else told.stdout
+
+
 def changed(suffixes, since, root=paths.ROOT):
     """Those of them that differ from a commit."""
-    diff = subprocess.run(["git", "-C", str(root), "diff", "--name-only", "-z", since], capture_output=True, text=True,
-                          check=False)
-    if diff.returncode:
-        raise UserError(f"git knows no commit '{since}'", details=diff.stderr.splitlines())
-    return sorted(set(files(suffixes, root)) & set(diff.stdout.split("\0")))
+    diff = _git(root, "diff", "--name-only", "-z", since)
+    if diff is None:
+        raise UserError(f"git knows no commit '{since}'")
+    return sorted(set(files(suffixes, root)) & set(diff.split("\0")))
+
+
+def sample(names, share, root=paths.ROOT):
+    """Of these files one in `share`, others at each commit, and all that differ from the commit before."""
+    commit = (_git(root, "rev-parse", "HEAD") or "").strip()
+    recent = set(changed((".cc",), "HEAD~1", root)) if _git(root, "rev-parse", "-q", "--verify", "HEAD~1") else set()
+    return [name for name in names if name in recent or zlib.crc32(f"{commit} {name}".encode()) % share == 0]
 
 
 def _run(argv, root):

@@ -34,6 +34,25 @@ def test_changed_files_are_those_that_differ_from_a_commit(tree):
         style.changed((".cc",), "nix", tree)
 
 
+def commit(tree, name, text):
+    (tree / name).write_text(text)
+    git = ["git", "-C", str(tree), "-c", "user.name=x", "-c", "user.email=x@x"]
+    subprocess.run([*git, "add", "."], check=True)
+    subprocess.run([*git, "commit", "-qm", text], check=True)
+
+
+def test_a_sample_has_what_changed_and_another_share_of_the_rest_at_each_commit(tree):
+    names = [f"{number}.cc" for number in range(400)]
+    assert "a.cc" not in style.sample(["a.cc"], 1_000_000, tree), "the first commit: nothing is before it"
+    samples = []
+    for number in range(12):
+        commit(tree, "b.cc", f"int b{number};\n")
+        samples.append(style.sample([*names, "b.cc"], 4, tree))
+        assert samples[-1] == style.sample([*names, "b.cc"], 4, tree) and "b.cc" in samples[-1]
+        assert 60 < len(samples[-1]) < 150
+    assert len(set().union(*samples)) > 380
+
+
 @pytest.mark.skipif(not shutil.which("clang-format"), reason="no clang-format")
 def test_unformatted_files_are_named(tree):
     assert style.unformatted(["a.cc", "b.cc"], tree) == ["a.cc"]

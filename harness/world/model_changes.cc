@@ -50,6 +50,7 @@ constexpr ErrnoName kErrnoNames[] = {
     {"ENODATA", ENODATA},
     {"ETIME", ETIME},
     {"EPROTO", EPROTO},
+    {"ENOTSUPP", 524},  // the kernel's own, of which the C library knows nothing
     {"EBADMSG", EBADMSG},
     {"EOVERFLOW", EOVERFLOW},
     {"EMSGSIZE", EMSGSIZE},

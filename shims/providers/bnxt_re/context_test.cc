@@ -96,13 +96,6 @@ TEST(BnxtReMap, AnyFrameOfOldKernelsIsNotModelled) {
   EXPECT_NE("", hca.LastUnmodelled());
 }
 
-TEST(BnxtReQueues, AreNotModelled) {
-  T hca(kNewest);
-  hca.Start();
-  EXPECT_LT(hca.CreateCq(15), 0);
-  EXPECT_EQ("bnxt_re: create_cq", hca.LastUnmodelled());
-}
-
 const Offence<T> kOffences[] = {
     {kNewest, "bnxt_re.ucontext.short", EINVAL, [](T& t) { return t.Open(Asks(3, 4), kRoom); }},
     {kNewest, "bnxt_re.ucontext.tail", EOPNOTSUPP, [](T& t) { return t.Open(Longer(), kRoom); }},

@@ -2,8 +2,12 @@
 // main.c: bnxt_re_dev_ops; ib_verbs.c
 #include "shims/providers/bnxt_re/driver.h"
 
-#include "shims/providers/common/map_entries.h"
-#include "shims/providers/common/udata.h"
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "shims/sys/shared_memory.h"
+#include "shims/sys/sys.h"
 #include "shims/uverbs/device.h"
 #include "shims/uverbs/uverbs_file.h"
 
@@ -13,45 +17,25 @@ namespace {
 
 #define RESP(field) VABI_PF(bnxt_re_uctx_resp, field)
 
-constexpr uint64_t kPage = 4096;
 // bnxt_re-abi.h: bits of the request, and of the reply
 constexpr uint64_t kAsksPow2 = 1, kAsksMode = 2;
 constexpr uint64_t kHaveChip = 0x1, kHaveMode = 0x2, kPow2Disabled = 0x10, kToggle = 0x400000;
-// A BCM57414: no doorbell push, no pacing, no host MSN table, no toggle pages, elements of fixed
-// size (is_chip_gen_p5_p7 is false).
-constexpr uint32_t kChip = 0x16d7;
-constexpr uint32_t kMaxQp = 65536, kMaxCqe = 65535, kCqeSize = 32, kDpi = 1;
+constexpr uint32_t kChip = 0x16d7;  // BCM57414
+constexpr char kSharedPage[] = "SHARED_PAGE";
+constexpr uint32_t kCqeSize = 32, kDpi = 1;
+constexpr size_t kAvidAt = 0x10;  // BNXT_RE_AVID_OFFT: of the shared page
 
-struct ContextState final : DriverState {
-  provider::MapEntries entries;  // since 6.6
-  uint64_t doorbell = 0;         // physical, before
-};
-
-struct PdState final : DriverState {
-  Context* context = nullptr;
-  uint64_t entry = provider::MapEntries::kFull;
-};
-
-ContextState& StateOf(Context& context) {
-  return *static_cast<ContextState*>(context.driver.get());
-}
-
-provider::How HowOf(Call& call, KnobId id) {
-  constexpr provider::How kHow[] = {provider::How::kWhole, provider::How::kClip,
-                                    provider::How::kZeroes};
-  return kHow[call.world.Knob(id)];
-}
-
-int NoInput(Call& call, RuleId input, RuleId fault) {
-  if (call.world.Knob(knob::pd_replies) != 2) return 0;  // ib_is_udata_in_empty is as old
+// ib_is_udata_in_empty
+int NoPdInput(Call& call) {
+  if (call.world.Knob(knob::validates) == 0) return 0;
   const int zero = call.in.length() == 0 ? 1 : call.in.TailIsZero(0);
-  if (zero < 0) return call.Refuse(fault);
-  if (call.Violates(input, zero == 0)) return call.Refuse(input);
+  if (zero < 0) return call.Refuse(rule::pd_fault);
+  if (call.Violates(rule::pd_input, zero == 0)) return call.Refuse(rule::pd_input);
   return 0;
 }
 
 // What the library asks of this kernel's driver.
-int ReadRequest(Call& call, uint64_t* asked) {
+int ReadHandshake(Call& call, uint64_t* asked) {
   const World& world = call.world;
   OwnedBody<16> request(world, structure::bnxt_re_uctx_req);
   const auto reads = world.Knob(knob::reads_request);
@@ -68,6 +52,19 @@ int ReadRequest(Call& call, uint64_t* asked) {
 }
 
 }  // namespace
+
+ContextState::ContextState() {
+  void* const memory = sys::MakeShared(kPage);
+  if (!sys::IsError(memory)) shared = memory;
+}
+
+ContextState::~ContextState() {
+  if (shared != nullptr) sys::Munmap(shared, kPage);
+}
+
+uint32_t ContextState::Depth(uint32_t wanted, uint32_t most) const {
+  return std::min(depths_as_asked ? wanted : std::bit_ceil(wanted), most);
+}
 
 // What a program reaches in any release; kernel files say in which.
 bool BnxtReDriver::Offers(Op op) const {
@@ -87,6 +84,7 @@ bool BnxtReDriver::Offers(Op op) const {
     case Op::create_cq:
     case Op::destroy_cq:
     case Op::resize_cq:
+    case Op::poll_cq:
     case Op::create_qp:
     case Op::query_qp:
     case Op::modify_qp:
@@ -115,29 +113,29 @@ void BnxtReDriver::Describe(const Device& device, DeviceAttributes* out) const {
                      kResizeMaxWr = 1 << 0, kCurQpStateMod = 1 << 7;
   const World& world = device.world();
   const DeviceImage& image = device.image();
-  out->max_mr_size = uint64_t{1} << 39;
+  out->max_mr_size = kMaxMrSize;
   out->page_size_cap = static_cast<uint64_t>(world.Knob(knob::page_sizes));
   out->vendor_id = 0x14e4;
   out->vendor_part_id = image.vendor_part_id;
   out->hw_ver = image.hw_ver;
   out->max_qp = kMaxQp;
-  out->max_qp_wr = 65407;
+  out->max_qp_wr = static_cast<uint32_t>(world.Knob(knob::max_qp_wr));
   out->device_cap_flags = kCurQpStateMod | kRcRnrNakGen | kShutdownPort | kSysImageGuid |
                           kResizeMaxWr | kPortActiveEvent | kNotifyCq | kMemWindow |
                           kMemWindowType2b | kMemMgtExtensions;
   if (world.Knob(knob::kernel_flags_shown) != 0) out->device_cap_flags |= kLocalDmaLkey;
-  out->max_send_sge = out->max_recv_sge = out->max_sge_rd = 6;
+  out->max_send_sge = out->max_recv_sge = out->max_sge_rd = kMaxSge;
   out->max_cq = 65536;
   out->max_cqe = kMaxCqe;
   out->max_mr = 262144;
   out->max_pd = 65536;
-  out->max_qp_rd_atom = out->max_qp_init_rd_atom = 126;
+  out->max_qp_rd_atom = out->max_qp_init_rd_atom = kMaxReads;
   if (world.Knob(knob::atomics_told) != 0) out->atomic_cap = out->masked_atomic_cap = 2;
   out->max_mw = 262144;
   out->max_ah = 65536;
   out->max_srq = 8192;
-  out->max_srq_wr = 65407;
-  out->max_srq_sge = 6;
+  out->max_srq_wr = kMaxSrqWr;
+  out->max_srq_sge = kMaxSge;
   out->max_pkeys = 1;
   out->local_ca_ack_delay = 16;
 }
@@ -151,7 +149,7 @@ int BnxtReDriver::QueryDevice(Call& call, Device&) {
 int BnxtReDriver::AllocContext(Call& call, Context& context) {
   const World& world = call.world;
   uint64_t asked = 0;
-  if (const int error = ReadRequest(call, &asked)) return error;
+  if (const int error = ReadHandshake(call, &asked)) return error;
   uint64_t told = 0;
   if (world.Knob(knob::chip_told) != 0) told |= kHaveChip;
   if (world.Knob(knob::mode_told) != 0 || (asked & kAsksMode) != 0) told |= kHaveMode;
@@ -171,7 +169,9 @@ int BnxtReDriver::AllocContext(Call& call, Context& context) {
                                           HowOf(call, knob::context_replies), rule::context_fault))
     return error;
   auto state = std::make_unique<ContextState>();
-  state->entries.Insert({.length = kPage, .kind = "SHARED_PAGE"}, 0, 0);
+  if (state->shared == nullptr) return call.Unmodelled("bnxt_re: no memory for the shared page");
+  state->depths_as_asked = (asked & kAsksPow2) != 0;
+  state->entries.Insert({.length = kPage, .kind = kSharedPage}, 0, 0);
   constexpr uint64_t kBar = 0x92000000;  // where the BAR is, one page for each context
   state->doorbell = kBar + context.device->NextNumber() * kPage;
   context.driver = std::move(state);
@@ -181,23 +181,29 @@ int BnxtReDriver::AllocContext(Call& call, Context& context) {
 int BnxtReDriver::Map(Call& call, Context& context, uint64_t offset, uint64_t length, int,
                       MapReply* reply) {
   ContextState& state = StateOf(context);
-  reply->anonymous = true;
+  const auto give = [&](const char* kind) {
+    reply->kind = kind;
+    if (strcmp(kind, kSharedPage) == 0) {
+      reply->memory = state.shared;
+    } else {
+      reply->anonymous = true;
+    }
+    return 0;
+  };
   if (call.world.Knob(knob::entries) != 0) {
     const provider::MapEntry* entry = state.entries.FindExact(offset, length);
     if (entry == nullptr) return call.Refuse(rule::map_offset);
-    reply->kind = entry->kind;
-    return 0;
+    return give(entry->kind);
   }
   if (call.Violates(rule::map_length, length == 0 || length > kPage))
     return call.Refuse(rule::map_length);
   if (offset != 0 && offset != state.doorbell)
     return call.Unmodelled("bnxt_re: a page frame that the driver has not told of");
-  reply->kind = offset == 0 ? "SHARED_PAGE" : "DOORBELL";
-  return 0;
+  return give(offset == 0 ? kSharedPage : "DOORBELL");
 }
 
 int BnxtReDriver::AllocPd(Call& call, Pd& pd) {
-  if (const int error = NoInput(call, rule::pd_input, rule::pd_fault)) return error;
+  if (const int error = NoPdInput(call)) return error;
   Context& context = *call.file.context();
   ContextState& state = StateOf(context);
   const bool entries = call.world.Knob(knob::entries) != 0;
@@ -225,15 +231,14 @@ void BnxtReDriver::DeallocPd(Pd& pd) {
   if (state->context->driver != nullptr) StateOf(*state->context).entries.Remove(state->entry);
 }
 
-int BnxtReDriver::RegMr(Call& call, Mr&) { return call.Unmodelled("bnxt_re: reg_user_mr"); }
-int BnxtReDriver::DeregMr(Call& call, Mr&) { return call.Unmodelled("bnxt_re: dereg_mr"); }
-int BnxtReDriver::CreateCq(Call& call, Cq&) { return call.Unmodelled("bnxt_re: create_cq"); }
-int BnxtReDriver::CreateQp(Call& call, Qp&) { return call.Unmodelled("bnxt_re: create_qp"); }
-int BnxtReDriver::ModifyQp(Call& call, Qp&, QpState, const QpAttributes&, uint32_t) {
-  return call.Unmodelled("bnxt_re: modify_qp");
+// The library takes the number of the address handle from the page that both see.
+int BnxtReDriver::CreateAh(Call& call, Ah& ah) {
+  if (const int error = NoInput(call)) return error;
+  const uint32_t number = ah.device->NextNumber();
+  memcpy(static_cast<uint8_t*>(StateOf(*call.file.context()).shared) + kAvidAt, &number,
+         sizeof(number));
+  return 0;
 }
-int BnxtReDriver::QueryQp(Call& call, Qp&) { return call.Unmodelled("bnxt_re: query_qp"); }
-int BnxtReDriver::DestroyQp(Call& call, Qp&) { return call.Unmodelled("bnxt_re: destroy_qp"); }
 
 }  // namespace bnxt_re
 

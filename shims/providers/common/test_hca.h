@@ -147,6 +147,7 @@ class TestHca {
   // A field of the core's reply to the last command.
   uint32_t U32(FieldId field) { return In(core_reply_).U32(field); }
   uint64_t Get(FieldId field) { return In(core_reply_).Get(field); }
+  Body CoreReply() { return In(core_reply_); }
   // A field of the driver's reply to the last command; 0 beyond the room that it had.
   uint64_t Told(FieldId field) { return In(told).Get(field); }
 

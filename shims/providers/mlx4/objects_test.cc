@@ -72,6 +72,28 @@ TEST_P(Objects, ResizeLeavesItsElementInTheOldBuffer) {
   EXPECT_EQ(0x16, elements[4096 + 127]) << "the second one";
 }
 
+// Elements of a card that tells of no capabilities have 32 bytes.
+TEST_P(Objects, ElementsOfAbi3HaveHalfTheSize) {
+  for (const uint32_t version : {3, 4}) {
+    TestMlx4 hca(GetParam());
+    hca.image().device[0].abi_version = version;
+    hca.Reinstall();
+    hca.Start();
+    Bytes at_the_end = hca.Cq();  // 128 elements: one page or two
+    hca.In(at_the_end)
+        .Set(VABI_PF(mlx4_ib_create_cq, buf_addr), hca.Buffer() + 2 * TestHca::kBuffer - 4096);
+    EXPECT_EQ(version == 3, hca.CreateCq(127, nullptr, at_the_end, 8) > 0) << hca.LastRule();
+    TestHca::CqMade cq;
+    ASSERT_GT(hca.CreateCq(15, &cq, hca.Cq(), 8), 0) << hca.LastRule();
+    Bytes elsewhere = hca.Resize();
+    hca.In(elsewhere).Set(VABI_PF(mlx4_ib_resize_cq, buf_addr), hca.Buffer() + 4096);
+    ASSERT_GT(hca.ResizeCq(cq.handle, 31, elsewhere), 0) << hca.LastRule();
+    const auto* elements = reinterpret_cast<const uint8_t*>(hca.Buffer());
+    EXPECT_EQ(version == 3 ? 0x16 : 0, elements[31]);
+    EXPECT_EQ(version == 3 ? 0 : 0x16, elements[63]);
+  }
+}
+
 // qp.c:set_rq_size rounds up what is received; what is sent stays as it was asked for, and QUERY_QP
 // does not tell of it.
 TEST_P(Objects, QueuePairLivesThroughItsStates) {

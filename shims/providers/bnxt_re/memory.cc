@@ -30,7 +30,7 @@ int Reply(Call& call, const Body& body, KnobId how) {
 
 int PinRing(Call& call, uint64_t address, uint64_t bytes, bool pages) {
   if (const int error = provider::PinMemory(
-          call, address, bytes, true, {rule::queue_range, rule::queue_nothing, rule::queue_fault}))
+          call, address, bytes, true, {rule::queue_range, rule::queue_range, rule::queue_fault}))
     return error;
   if (pages && call.Violates(rule::queue_alignment, address % kPage != 0))
     return call.Refuse(rule::queue_alignment);

@@ -17,6 +17,7 @@
 #include "shims/libc/paths.h"
 #include "shims/libc/unreadable_file.h"
 #include "shims/sys/sys.h"
+#include "shims/trace/trace.h"
 
 namespace vabi::libc {
 namespace {
@@ -105,6 +106,28 @@ int OpenRedirected(const Located& where, int flags, mode_t mode) {
   return fd;
 }
 
+// The trace holds what sysfs told: two kernels that differ in a file only differ in their traces.
+// A program that only lists a folder or looks where a link leads leaves no line.
+[[gnu::noinline]] void TraceSysfs(const Located& where, int flags, int result) {
+  const WorldImage* image = Image();
+  if (image == nullptr || !trace::WritesAll(image->trace_path) || (flags & O_PATH) != 0) return;
+  const KeepErrno keep;
+  if (InOthersMemory() || !InstallFakeKernels()) return;
+  char text[4096];
+  long length = 0;
+  int error = result < 0 ? -result : 0;
+  struct ::stat st;
+  if (result >= 0) {
+    if (sys::Fstat(result, &st) < 0 || !S_ISREG(st.st_mode)) return;
+    error = where.read_error != 0 ? where.read_error : HeldErrno(st);
+    if (error == 0) {
+      length = sys::Syscall(SYS_pread64, result, reinterpret_cast<long>(text), sizeof text, 0);
+      if (length < 0) return;
+    }
+  }
+  trace::Sysfs(where.seen, text, static_cast<size_t>(length), error);
+}
+
 // A program may reach the world through a descriptor of a folder above it.
 int NoteNative(const Located& where, int fd) {
   if (BitsOf(fd) != 0) Closed(fd);  // closed behind our back
@@ -127,6 +150,7 @@ int NoteNative(const Located& where, int fd) {
   }
   const int result = where.kind == Located::Kind::kNode ? OpenNode(where, flags)
                                                         : OpenRedirected(where, flags, mode);
+  if (where.sysfs) TraceSysfs(where, flags, result);
   errno = saved;
   return Answer(result);
 }

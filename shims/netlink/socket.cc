@@ -15,6 +15,7 @@
 #include "shims/netlink/route.h"
 #include "shims/sys/sys.h"
 #include "shims/trace/gaps.h"
+#include "shims/trace/trace.h"
 #include "shims/uverbs/device.h"
 
 namespace vabi::netlink {
@@ -39,6 +40,26 @@ long Raw(long number, long a, long b = 0, long c = 0, long d = 0, long e = 0) {
 template <typename T>
 long Word(T* pointer) {
   return reinterpret_cast<long>(pointer);
+}
+
+// What messages tell the trace: all but the sequence number, which libnl takes from the clock, and
+// the port.
+void Said(const std::string& datagram) {
+  size_t at = 0;
+  while (datagram.size() - at >= sizeof(struct nlmsghdr)) {
+    struct nlmsghdr header;
+    std::memcpy(&header, datagram.data() + at, sizeof header);
+    const size_t length = std::min<size_t>(NLMSG_ALIGN(header.nlmsg_len), datagram.size() - at);
+    if (length < sizeof header) return;
+    trace::Answered(&header.nlmsg_type, sizeof header.nlmsg_type);
+    trace::Answered(datagram.data() + at + sizeof header, length - sizeof header);
+    at += length;
+  }
+}
+
+void SaidByDump(const World& world, Dump dump) {
+  int result = 0;
+  while (const auto datagram = Continue(world, &dump, &result)) Said(*datagram);
 }
 
 constexpr size_t kMostParts = 1024;  // UIO_MAXIOV
@@ -317,7 +338,11 @@ void RdmaSocket::Receive(std::string datagram) {
       }
       record.result = error;
       if (reply.message) record.core_out = static_cast<int32_t>(reply.message->size());
-      if (trace::Wants(record)) trace::Write(record);
+      if (trace::Wants(record)) {
+        if (reply.message) Said(*reply.message);
+        if (reply.dump) SaidByDump(world_, *reply.dump);
+        trace::Write(record);
+      }
       if (reply.message) Deliver(*reply.message);
       if (reply.dump) {
         dump_ = std::move(reply.dump);

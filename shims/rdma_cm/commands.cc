@@ -46,6 +46,7 @@ struct Caller {
                : 0;
   }
   int Reply(uint64_t to, const void* from, size_t size) {
+    trace::Answered(from, size);
     return sys::CopyToUser(to, from, size) == 0 ? 0 : call.Refuse(RuleId::rdma_cm_reply_fault);
   }
   // ucma_get_ctx, and with a device ucma_get_ctx_dev.

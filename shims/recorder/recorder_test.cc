@@ -42,7 +42,7 @@ class Lines {
       if (line.find("\"event\"") != std::string::npos) continue;
       line = line.substr(0, line.find(",\"pid\""));
       line = std::regex_replace(line, std::regex(R"("device":"[^"]*",)"), "");
-      line = std::regex_replace(line, std::regex(R"(,"rule":"[^"]*")"), "");
+      line = std::regex_replace(line, std::regex(R"x(,"(rule|answer)":"[^"]*")x"), "");
       lines.push_back(std::regex_replace(line, std::regex("mmap:[A-Z]+"), "mmap"));
     }
     return lines;

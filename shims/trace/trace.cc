@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstring>
 
 #include "shims/sys/own_fd.h"
@@ -40,6 +41,15 @@ int GapDescriptor() {
   gaps_written.fetch_add(1, std::memory_order_relaxed);
   return fd;
 }
+
+// FNV-1a.
+constexpr uint32_t kNothingSaid = 2166136261u;
+thread_local uint32_t t_answer = kNothingSaid;
+
+uint32_t Digest(uint32_t before, uint8_t byte) { return (before ^ byte) * 16777619u; }
+
+// Where Linux puts programs, heaps, libraries and stacks of x86-64 processes.
+bool IsAddress(uint64_t word) { return word >> 40 >= 0x55 && word >> 40 <= 0x7f; }
 
 constexpr const char* kFrontEndNames[] = {"open", "write",   "write_ex", "ioctl", "mmap",
                                           "read", "netlink", "doorbell", "close"};
@@ -182,6 +192,22 @@ int MoveDescriptor() {
   return moved;
 }
 
+void Answered(const void* bytes, size_t size) {
+  if (!Enabled()) return;
+  const auto* at = static_cast<const uint8_t*>(bytes);
+  while (size > 0) {
+    uint64_t word = 0;
+    const size_t part = size < sizeof(word) ? size : sizeof(word);
+    std::memcpy(&word, at, part);
+    if (part == sizeof(word) && IsAddress(word)) word = 0;
+    for (size_t i = 0; i < part; ++i) {
+      t_answer = Digest(t_answer, static_cast<uint8_t>(word >> (8 * i)));
+    }
+    at += part;
+    size -= part;
+  }
+}
+
 bool Enabled() { return trace_fd.load(std::memory_order_relaxed) >= 0 && !OnlyGaps(); }
 
 bool Wants(const Record& record) {
@@ -203,6 +229,8 @@ void Open(const char* path) {
 }
 
 void Write(const Record& record) {
+  const uint32_t answer = t_answer;
+  t_answer = kNothingSaid;
   if (!Wants(record)) return;
   const int fd = GapDescriptor();
   if (fd < 0) return;
@@ -238,6 +266,10 @@ void Write(const Record& record) {
       line.Key("errno");
       line.Text(name);
     }
+  }
+  if (answer != kNothingSaid) {
+    line.Key("answer");
+    line.Hex(answer);
   }
   if (record.rule >= 0) {
     line.Key("rule");
@@ -276,6 +308,30 @@ void WriteEvent(int fd, const char* name, const char* text) {
 void Event(const char* name, const char* text) {
   const int fd = GapDescriptor();
   if (fd >= 0) WriteEvent(fd, name, text);
+}
+
+bool WritesAll(const char* trace_path) { return trace_path[0] != '\0' && !IsGaps(trace_path); }
+
+// A file's first line is nearly always all of it; of a longer text, so much and a digest.
+constexpr size_t kShown = 64;
+
+void Sysfs(const char* path, const char* text, size_t length, int error) {
+  if (!Enabled()) return;
+  char said[512];
+  const char* name = error > 0 ? ErrnoName(error) : nullptr;
+  while (length > 0 && text[length - 1] == '\n') --length;
+  const int shown = static_cast<int>(length < kShown ? length : kShown);
+  if (error > 0) {
+    std::snprintf(said, sizeof(said), "%s: %s", path, name != nullptr ? name : "an error");
+  } else if (length <= kShown) {
+    std::snprintf(said, sizeof(said), "%s: %.*s", path, shown, text != nullptr ? text : "");
+  } else {
+    uint32_t digest = kNothingSaid;
+    for (size_t i = 0; i < length; ++i) digest = Digest(digest, static_cast<uint8_t>(text[i]));
+    std::snprintf(said, sizeof(said), "%s: %.*s... (%zu bytes, 0x%x)", path, shown, text, length,
+                  digest);
+  }
+  WriteEvent(trace_fd.load(std::memory_order_relaxed), "sysfs", said);
 }
 
 void EventTo(const char* path, const char* name, const char* text) {

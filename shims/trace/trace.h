@@ -55,12 +55,22 @@ struct Record {
   uint64_t start_ns = 0;
 };
 
+// What the answer that is being made told the program: every part of it, in order. The next Write
+// of this thread has it as the line's `answer`, unless nothing was said. Words that are addresses
+// in the program (its user_handle, say) differ from run to run and count as zero.
+void Answered(const void* bytes, size_t size);
+
 // True when this process writes a trace. Cheap; ask before filling a Record's details.
 bool Enabled();
 void Open(const char* path);  // empty: none
 void Write(const Record& record);
 // A line of its own for what is no command: {"event": name, "text": text}.
 void Event(const char* name, const char* text);
+// The event "sysfs": what the program found in a file when it opened it, or the errno (positive; 0:
+// none). `text` need not end with a NUL and may be null. Not written where only gaps are.
+void Sysfs(const char* path, const char* text, size_t length, int error);
+// Would a process of a world with this trace_path write more than gaps?
+bool WritesAll(const char* trace_path);
 
 }  // namespace vabi::trace
 

@@ -64,6 +64,61 @@ TEST_F(TraceTest, WritesOnlyGapsWhenOnlyTheyAreWanted) {
   EXPECT_EQ(lines[1]["event"], "not_intercepted");
 }
 
+TEST_F(TraceTest, ALineHasADigestOfWhatTheAnswerTold) {
+  Open(path_.c_str());
+  Record record;
+  record.front_end = FrontEnd::kIoctl;
+  const auto answer = [&](std::initializer_list<std::vector<uint8_t>> parts) {
+    for (const auto& part : parts) Answered(part.data(), part.size());
+    Write(record);
+    return Lines().back().value("answer", std::string("none"));
+  };
+  EXPECT_EQ(answer({}), "none");
+  // FNV-1a of "a" and of "foobar", as its authors give them.
+  EXPECT_EQ(answer({{'a'}}), "0xe40c292c");
+  EXPECT_EQ(answer({{'f', 'o', 'o', 'b', 'a', 'r'}}), "0xbf9cf968");
+  EXPECT_EQ(answer({{'f', 'o', 'o'}, {'b', 'a', 'r'}}), "0xbf9cf968");
+  EXPECT_EQ(answer({}), "none") << "an answer is told once";
+  // Eight bytes that are an address in the program say nothing: it differs from run to run.
+  const uint64_t here = 0x00007f1234567890, there = 0x000055aabbccddee, number = 0x1234567890;
+  const auto bytes = [](uint64_t word) {
+    std::vector<uint8_t> all(8);
+    std::memcpy(all.data(), &word, 8);
+    return all;
+  };
+  EXPECT_EQ(answer({bytes(here)}), answer({bytes(there)}));
+  EXPECT_EQ(answer({bytes(here)}), answer({bytes(0)}));
+  EXPECT_NE(answer({bytes(number)}), answer({bytes(0)}));
+}
+
+TEST_F(TraceTest, TellsWhatAFileOfSysfsHeld) {
+  EXPECT_TRUE(WritesAll(path_.c_str()));
+  EXPECT_FALSE(WritesAll(("gaps:" + path_).c_str()));
+  EXPECT_FALSE(WritesAll(""));
+  Sysfs("/sys/a", "1\n", 2, 0);
+  Open(("gaps:" + path_).c_str());
+  Sysfs("/sys/a", "1\n", 2, 0);
+  EXPECT_TRUE(Lines().empty());
+  Open(path_.c_str());
+  Sysfs("/sys/a", "1\n", 2, 0);
+  Sysfs("/sys/b", nullptr, 0, ENOENT);
+  const std::string longer(64, 'x'), one(70, 'x'), other = std::string(69, 'x') + 'y';
+  Sysfs("/sys/c", longer.data(), longer.size(), 0);
+  Sysfs("/sys/c", one.data(), one.size(), 0);
+  Sysfs("/sys/c", other.data(), other.size(), 0);
+  Sysfs("/sys/d", "\n", 1, 0);
+  const auto lines = Lines();
+  ASSERT_EQ(lines.size(), 6u);
+  EXPECT_EQ(lines[0]["event"], "sysfs");
+  EXPECT_EQ(lines[0]["text"], "/sys/a: 1");
+  EXPECT_EQ(lines[1]["text"], "/sys/b: ENOENT");
+  EXPECT_EQ(lines[2]["text"], "/sys/c: " + longer);
+  EXPECT_EQ(lines[3]["text"].get<std::string>().find("/sys/c: " + longer + "... (70 bytes, 0x"),
+            0u);
+  EXPECT_NE(lines[3]["text"], lines[4]["text"]);
+  EXPECT_EQ(lines[5]["text"], "/sys/d: ");
+}
+
 TEST_F(TraceTest, ALoopOverAGapDoesNotFillTheDisk) {
   Open(("gaps:" + path_).c_str());
   Record gap;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "shims/sys/sys.h"
+#include "shims/trace/trace.h"
 
 namespace vabi {
 namespace {
@@ -42,7 +43,9 @@ int UdataIn::TailIsZero(size_t offset) const {
 
 int UdataOut::CopyAt(size_t offset, const void* from, size_t size) const {
   const size_t room = offset < length_ ? length_ - offset : 0;
-  return sys::CopyToUser(address_ + offset, from, room < size ? room : size);
+  const size_t copied = room < size ? room : size;
+  trace::Answered(from, copied);
+  return sys::CopyToUser(address_ + offset, from, copied);
 }
 
 int UdataOut::ClearFrom(size_t offset) const {

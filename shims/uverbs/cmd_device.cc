@@ -19,42 +19,73 @@ int CheckCapabilities(Call& call, std::span<const int32_t> descriptors) {
   return descriptors.empty() ? 0 : call.Refuse(RuleId::context_fd_bad);
 }
 
-int InitContext(Call& call) {
-  UverbsFile& file = call.file;
-  if (file.context() != nullptr) return call.Refuse(RuleId::context_twice);
+namespace {
+
+int RefuseSecond(Call& call) {
+  return call.file.context() == nullptr ? 0 : call.Refuse(RuleId::context_twice);
+}
+
+// Asks the driver.
+int MakeContext(Call& call, std::unique_ptr<Context>* made) {
   auto context = std::make_unique<Context>();
-  context->file = &file;
-  context->device = &file.device();
-  if (const int error = file.device().driver().AllocContext(call, *context)) return error;
-  file.set_context(std::move(context));
+  context->file = &call.file;
+  context->device = &call.file.device();
+  if (const int error = call.file.device().driver().AllocContext(call, *context)) return error;
+  *made = std::move(context);
   return 0;
 }
 
-// ib_uverbs_get_context: the reply is written before the driver is asked.
-int GetContext(Command& c) {
-  OwnedBody<64> request(c.world, VABI_S(ib_uverbs_get_context));
-  if (const int error = c.Request(request)) return error;
-  const int fd = ReserveEventFd();
-  if (fd < 0) return fd;
+// The attribute of INVOKE_WRITE that holds the command (2) has the number that GET_CONTEXT_FD_ARR
+// has in another method; ib_init_ucontext takes it for that one, and the command for two
+// descriptors.
+int CheckMistakenDescriptors(Command& c) {
+  if (c.ioctl == nullptr) return 0;
+  const auto array = c.world.Constant(VABI_C(UVERBS_ATTR_GET_CONTEXT_FD_ARR));
+  const auto command = c.world.Constant(VABI_C(UVERBS_ATTR_WRITE_CMD));
+  const int32_t descriptors[2] = {c.call.record.command, 0};
+  return array && command && *array == *command ? CheckCapabilities(c.call, descriptors) : 0;
+}
+
+// Values of the knob context.order.
+enum ContextOrder : uint64_t { kDriverFirst, kReplyFirst, kDriverLast };
+
+int AnswerContext(Command& c, int fd) {
   OwnedBody<64> reply(c.world, VABI_S(ib_uverbs_get_context_resp));
   reply.Set(VABI_F(ib_uverbs_get_context_resp, async_fd), static_cast<uint64_t>(fd));
   reply.Set(VABI_F(ib_uverbs_get_context_resp, num_comp_vectors), c.device.comp_vectors());
-  int error = c.Respond(reply);
-  if (error == 0 && c.file.context() != nullptr) error = c.Refuse(RuleId::context_twice);
-  if (error == 0 && c.ioctl != nullptr) {
-    // The attribute of INVOKE_WRITE that holds the command (2) has the number that
-    // GET_CONTEXT_FD_ARR has in another method; ib_init_ucontext takes it for that one, and the
-    // command for two descriptors.
-    const auto array = c.world.Constant(VABI_C(UVERBS_ATTR_GET_CONTEXT_FD_ARR));
-    const auto command = c.world.Constant(VABI_C(UVERBS_ATTR_WRITE_CMD));
-    const int32_t descriptors[2] = {c.call.record.command, 0};
-    if (array && command && *array == *command) error = CheckCapabilities(c.call, descriptors);
-  }
-  if (error == 0) error = InitContext(c.call);
+  return c.Respond(reply);
+}
+
+}  // namespace
+
+int InitContext(Call& call) {
+  std::unique_ptr<Context> context;
+  int error = RefuseSecond(call);
+  if (error == 0) error = MakeContext(call, &context);
+  if (error == 0) call.file.set_context(std::move(context));
+  return error;
+}
+
+// ib_uverbs_get_context
+int GetContext(Command& c) {
+  OwnedBody<64> request(c.world, VABI_S(ib_uverbs_get_context));
+  if (const int error = c.Request(request)) return error;
+  const uint64_t order = c.world.Knob(KnobId::context_order);
+  std::unique_ptr<Context> context;
+  int fd = -1;
+  int error = order == kDriverLast ? 0 : RefuseSecond(c.call);
+  if (error == 0 && order == kDriverFirst) error = MakeContext(c.call, &context);
+  if (error == 0) error = std::min(fd = ReserveEventFd(), 0);
+  if (error == 0) error = AnswerContext(c, fd);
+  if (error == 0 && order == kDriverLast) error = RefuseSecond(c.call);
+  if (error == 0) error = CheckMistakenDescriptors(c);
+  if (error == 0 && order != kDriverFirst) error = MakeContext(c.call, &context);
   if (error != 0) {
-    sys::Close(fd);
+    if (context) c.device.driver().DeallocContext(*context);
+    if (fd >= 0) sys::Close(fd);
     return error;
   }
+  c.file.set_context(std::move(context));
   auto events = std::make_shared<AsyncEventFile>(&c.file);
   if (!c.file.async_events) c.file.async_events = events;
   c.file.AddEventFile(events);

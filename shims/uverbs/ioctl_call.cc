@@ -89,6 +89,7 @@ int IoctlCall::CopyOut(ConstId attribute, const void* from, size_t size) {
   const AttrValue* value = state->Find(attribute);
   if (value == nullptr) return -ENOENT;
   const size_t copied = value->length < size ? value->length : size;
+  trace::Answered(from, copied);
   if (sys::CopyToUser(value->data, from, copied) != 0) return Refuse(RuleId::response_fault);
   return MarkWritten(attribute);
 }

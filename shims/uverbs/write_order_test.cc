@@ -86,6 +86,62 @@ INSTANTIATE_TEST_SUITE_P(
                             -EOPNOTSUPP, -EINVAL, -EOPNOTSUPP, "write.masked"}),
     [](const auto& info) { return CaseName(info.param.kernel); });
 
+struct ContextOrder {
+  const char* kernel;
+  bool replies_before_driver, replies_before_second;
+};
+void PrintTo(const ContextOrder& order, std::ostream* out) { *out << order.kernel; }
+
+class ContextOrderTest : public OldWriteTest, public testing::WithParamInterface<ContextOrder> {
+ protected:
+  ContextOrderTest() : OldWriteTest(GetParam().kernel) {}
+  long GetContext(Bytes* reply) { return Write(0, S(VABI_S(ib_uverbs_get_context)), reply); }
+  // To a reply that cannot be written.
+  long GetContextNowhere() {
+    Struct request = S(VABI_S(ib_uverbs_get_context));
+    Bytes command = LegacyCommand(0, request.bytes(), nullptr, {});
+    const uint64_t nowhere = 16;
+    const uint16_t out_words = 2;
+    std::memcpy(command.data() + 6, &out_words, sizeof(out_words));
+    std::memcpy(command.data() + 8, &nowhere, sizeof(nowhere));
+    return SendWrite(file(), command);
+  }
+  std::vector<std::string>& log() { return TestDriver::script().log; }
+};
+
+TEST_P(ContextOrderTest, ARefusedOneMayHaveReplied) {
+  TestDriver::script().fail_with = -ENODEV;
+  Bytes reply(8, 0xff);
+  EXPECT_EQ(-ENODEV, GetContext(&reply));
+  EXPECT_EQ(GetParam().replies_before_driver, reply != Bytes(8, 0xff));
+  ASSERT_GT(GetContext(&reply), 0) << "nothing of the refused one is left";
+  fds_.push_back(static_cast<int>(U32(reply, VABI_F(ib_uverbs_get_context_resp, async_fd))));
+  reply.assign(8, 0xff);
+  EXPECT_EQ(-EINVAL, GetContext(&reply));
+  EXPECT_EQ("context.twice", LastRule());
+  EXPECT_EQ(GetParam().replies_before_second, reply != Bytes(8, 0xff));
+}
+
+TEST_P(ContextOrderTest, WhichErrnoIsFirst) {
+  using Log = std::vector<std::string>;
+  TestDriver::script().fail_with = -ENODEV;
+  EXPECT_EQ(GetParam().replies_before_driver ? -EFAULT : -ENODEV, GetContextNowhere());
+  TestDriver::script().fail_with = 0;
+  log().clear();
+  EXPECT_EQ(-EFAULT, GetContextNowhere());
+  EXPECT_EQ(GetParam().replies_before_driver ? Log{} : (Log{"alloc_ucontext", "dealloc_ucontext"}),
+            log());
+  OpenContextByWrite();
+  EXPECT_EQ(GetParam().replies_before_second ? -EFAULT : -EINVAL, GetContextNowhere());
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, ContextOrderTest,
+                         testing::Values(ContextOrder{"linux-4.4", false, false},
+                                         ContextOrder{"linux-5.0", false, false},
+                                         ContextOrder{"linux-5.3", true, false},
+                                         ContextOrder{"linux-5.6", true, true},
+                                         ContextOrder{"debian-7.3.4", true, true}));
+
 class Write416Test : public OldWriteTest {
  protected:
   Write416Test() : OldWriteTest("linux-4.16") {}

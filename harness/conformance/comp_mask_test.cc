@@ -11,7 +11,6 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <memory>
@@ -20,6 +19,7 @@
 
 #include "harness/conformance/framework/abi_test.h"
 #include "harness/conformance/framework/raw.h"
+#include "harness/conformance/framework/raw_mlx5.h"
 #include "harness/conformance/framework/verbs.h"
 
 namespace vabi::conformance {
@@ -87,43 +87,10 @@ Error Make(int fd, RawRequest request, size_t core_reply, size_t driver_reply) {
   return error;
 }
 
-class RawFile {
- public:
-  RawFile() {
-    DeviceList list;
-    ibv_device* device = list.Find(cell().device().name);
-    if (device == nullptr) throw Broken("no device " + cell().device().name);
-    const std::string path = std::string("/dev/infiniband/") + device->dev_name;
-    fd_ = open(path.c_str(), O_RDWR | O_CLOEXEC);
-    if (fd_ < 0) throw Broken("open " + path + ": " + ErrorName(errno));
-  }
-  RawFile(const RawFile&) = delete;
-  ~RawFile() { close(fd_); }
-  int fd() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-mlx5_ib_alloc_ucontext_req_v2 UsualContext() {
-  mlx5_ib_alloc_ucontext_req_v2 request = {};
-  request.total_num_bfregs = 16;
-  request.num_low_latency_bfregs = 4;
-  request.max_cqe_version = 1;
-  return request;
-}
-
 // A context of mlx5 by the method of its own, on a file of its own.
 Error GetContext(const mlx5_ib_alloc_ucontext_req_v2& request, mlx5_ib_alloc_ucontext_resp* reply) {
   RawFile file;
-  uint32_t vectors = 0;
-  uint64_t support = 0;
-  RawIoctl call(file.fd(), DriverId(), UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT);
-  call.Out(UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, &vectors, sizeof vectors)
-      .Out(UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, &support, sizeof support)
-      .In(UVERBS_ATTR_UHW_IN, &request, sizeof request)
-      .Out(UVERBS_ATTR_UHW_OUT, reply, sizeof *reply);
-  return call.Call();
+  return GetMlx5Context(file.fd(), request, reply, sizeof *reply);
 }
 
 }  // namespace
@@ -438,11 +405,11 @@ ABI_TEST(CompMask, Mlx5ContextsKnowNoBit,
          Needs{.provider = "mlx5", .served = {"DEVICE.GET_CONTEXT"}}) {
   mlx5_ib_alloc_ucontext_resp reply = {};
   for (uint32_t bit = 1; bit != 0; bit <<= 1) {
-    mlx5_ib_alloc_ucontext_req_v2 request = UsualContext();
+    mlx5_ib_alloc_ucontext_req_v2 request = UsualMlx5Context();
     request.comp_mask = bit;
     EXPECT_THAT(GetContext(request, &reply), FailsWith(EOPNOTSUPP)) << "bit 0x" << std::hex << bit;
   }
-  mlx5_ib_alloc_ucontext_req_v2 request = UsualContext();
+  mlx5_ib_alloc_ucontext_req_v2 request = UsualMlx5Context();
   request.reserved2 = 1;
   EXPECT_THAT(GetContext(request, &reply), FailsWith(EOPNOTSUPP));
 }
@@ -452,7 +419,7 @@ ABI_TEST(CompMask, Mlx5ContextsKnowNoBit,
 ABI_TEST(CompMask, Mlx5ContextsKnowDevx,
          Needs{.provider = "mlx5", .served = {"DEVICE.GET_CONTEXT"}}) {
   mlx5_ib_alloc_ucontext_resp reply = {};
-  mlx5_ib_alloc_ucontext_req_v2 request = UsualContext();
+  mlx5_ib_alloc_ucontext_req_v2 request = UsualMlx5Context();
   request.flags = MLX5_IB_ALLOC_UCTX_DEVX;
   EXPECT_THAT(GetContext(request, &reply), Succeeds());
   for (uint32_t bit = 2; bit != 0; bit <<= 1) {
@@ -473,7 +440,7 @@ ABI_TEST(CompMask, Mlx5DynamicUarsAreTakenByLibCaps,
                .served = {"DEVICE.GET_CONTEXT"},
                .knobs = {{"mlx5.dyn_uar", 1, 1}}}) {
   mlx5_ib_alloc_ucontext_resp reply = {};
-  mlx5_ib_alloc_ucontext_req_v2 request = UsualContext();
+  mlx5_ib_alloc_ucontext_req_v2 request = UsualMlx5Context();
   request.lib_caps = MLX5_LIB_CAP_DYN_UAR;
   ASSERT_THAT(GetContext(request, &reply), Succeeds());
   EXPECT_EQ(reply.tot_bfregs, 0u);

@@ -6,12 +6,10 @@
 // in 33.2, 44.0, 56.1, 65.0); kernel: drivers/infiniband/hw/mlx5/main.c:mlx5_ib_alloc_ucontext,
 // core/uverbs_cmd.c.
 
-#include <fcntl.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -21,6 +19,7 @@
 
 #include "harness/conformance/framework/abi_test.h"
 #include "harness/conformance/framework/raw.h"
+#include "harness/conformance/framework/raw_mlx5.h"
 #include "harness/conformance/framework/verbs.h"
 
 namespace vabi::conformance {
@@ -81,45 +80,6 @@ std::vector<Attempt> Attempts() {
                         {command.failed() ? static_cast<int>(-command.result) : 0}});
   }
   return attempts;
-}
-
-// A uverbs file of the device, past libibverbs; without a context yet.
-class RawFile {
- public:
-  RawFile() {
-    DeviceList list;
-    ibv_device* device = list.Find(cell().device().name);
-    if (device == nullptr) throw Broken("no device " + cell().device().name);
-    const std::string path = std::string("/dev/infiniband/") + device->dev_name;
-    fd_ = open(path.c_str(), O_RDWR | O_CLOEXEC);
-    if (fd_ < 0) throw Broken("open " + path + ": " + ErrorName(errno));
-  }
-  RawFile(const RawFile&) = delete;
-  ~RawFile() { close(fd_); }
-  int fd() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-mlx5_ib_alloc_ucontext_req_v2 UsualRequest() {
-  mlx5_ib_alloc_ucontext_req_v2 request = {};
-  request.total_num_bfregs = 16;
-  request.num_low_latency_bfregs = 4;
-  request.max_cqe_version = 1;
-  return request;
-}
-
-Error GetMlx5Context(int fd, Guarded* reply, size_t length) {
-  const auto request = UsualRequest();
-  uint32_t vectors = 0;
-  uint64_t support = 0;
-  RawIoctl call(fd, DriverId(), UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT);
-  call.Out(UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, &vectors, sizeof vectors);
-  call.Out(UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, &support, sizeof support);
-  call.In(UVERBS_ATTR_UHW_IN, &request, sizeof request);
-  call.Out(UVERBS_ATTR_UHW_OUT, reply->data(), static_cast<uint16_t>(length));
-  return call.Call();
 }
 
 RawRequest QueryDevice(size_t extra_zeros = 0) {
@@ -245,7 +205,8 @@ ABI_TEST(RequestLength, Mlx5ContextRepliesAreCutToTheBuffer,
   for (const size_t length : {44, 48, 56, 64, 72, 80, 128}) {
     RawFile file;
     Guarded reply(128);
-    EXPECT_THAT(GetMlx5Context(file.fd(), &reply, length), Succeeds()) << length;
+    EXPECT_THAT(GetMlx5Context(file.fd(), UsualMlx5Context(), reply.data(), length), Succeeds())
+        << length;
     EXPECT_TRUE(reply.intact()) << length;
     EXPECT_LE(reply.written(), std::min(length, whole)) << length;
     EXPECT_EQ(reply.Read<uint32_t>(offsetof(mlx5_ib_alloc_ucontext_resp, response_length)),
@@ -262,7 +223,8 @@ ABI_TEST(RequestLength, Mlx5ContextRepliesMayBeVeryShort,
   for (const size_t length : {16, 32, 40}) {
     RawFile file;
     Guarded reply(128);
-    EXPECT_THAT(GetMlx5Context(file.fd(), &reply, length), Succeeds()) << length;
+    EXPECT_THAT(GetMlx5Context(file.fd(), UsualMlx5Context(), reply.data(), length), Succeeds())
+        << length;
     EXPECT_TRUE(reply.intact());
     EXPECT_LE(reply.written(), length);
   }

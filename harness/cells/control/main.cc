@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "../journey/mapped.h"
+#include "../journey/open.h"
 #include "../journey/queue_pair.h"
 #include "../journey/step.h"
 
@@ -36,24 +37,6 @@ bool IsIwarp(const Pair& pair) {
 // efa has datagrams only, in memory that nobody else reaches.
 bool IsConnected(const Pair& pair) {
   return pair.context->device->transport_type != IBV_TRANSPORT_UNSPECIFIED;
-}
-
-ibv_context* Open(const char* wanted) {
-  int count = 0;
-  ibv_device** list = ibv_get_device_list(&count);
-  if (!Must("device_list", list != nullptr, errno)) return nullptr;
-  ibv_context* context = nullptr;
-  bool found = false;
-  for (int i = 0; i < count && !found; ++i) {
-    if (wanted != nullptr && strcmp(ibv_get_device_name(list[i]), wanted) != 0) continue;
-    found = true;
-    errno = 0;
-    context = ibv_open_device(list[i]);
-    Must("open_device", context != nullptr, errno, ibv_get_device_name(list[i]));
-  }
-  if (!found) Must("find_device", false, ENODEV, wanted);
-  ibv_free_device_list(list);
-  return context;
 }
 
 bool Query(ibv_context* context, Pair* pair) {
@@ -258,7 +241,7 @@ void TryQueues(Pair* pair) {
 
 int main(int argc, char** argv) {
   Pair pair;
-  pair.context = Open(argc > 1 ? argv[1] : nullptr);
+  pair.context = journey::Open(argc > 1 ? argv[1] : nullptr);
   journey::TellMapped();
   if (pair.context == nullptr) return 3;
   if (Query(pair.context, &pair) && MakeBasics(pair.context, &pair)) {

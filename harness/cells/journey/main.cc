@@ -9,11 +9,11 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 
 #include "data.h"
 #include "extras.h"
 #include "mapped.h"
+#include "open.h"
 #include "packets.h"
 #include "services.h"
 #include "step.h"
@@ -23,25 +23,6 @@ namespace {
 using journey::May;
 using journey::Must;
 using journey::Value;
-
-ibv_context* Open(const char* wanted) {
-  int count = 0;
-  ibv_device** list = ibv_get_device_list(&count);
-  if (!Must("device_list", list != nullptr, errno)) return nullptr;
-  Value("devices", static_cast<uint64_t>(count));
-  ibv_context* context = nullptr;
-  bool found = false;
-  for (int i = 0; i < count && !found; ++i) {
-    if (wanted != nullptr && strcmp(ibv_get_device_name(list[i]), wanted) != 0) continue;
-    found = true;
-    errno = 0;
-    context = ibv_open_device(list[i]);
-    Must("open_device", context != nullptr, errno, ibv_get_device_name(list[i]));
-  }
-  if (!found) Must("find_device", false, ENODEV, wanted);
-  ibv_free_device_list(list);
-  return context;
-}
 
 bool QueryDevice(ibv_context* context, bool* atomics) {
   ibv_device_attr attr = {};
@@ -62,7 +43,7 @@ bool QueryDevice(ibv_context* context, bool* atomics) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  ibv_context* context = Open(argc > 1 ? argv[1] : nullptr);
+  ibv_context* context = journey::Open(argc > 1 ? argv[1] : nullptr);
   journey::TellMapped();
   if (context == nullptr) return 3;
   bool atomics = false;

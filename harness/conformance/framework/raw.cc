@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "harness/conformance/framework/raw.h"
 
+#include <fcntl.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
@@ -48,6 +49,17 @@ bool Guarded::intact() const {
   }
   return true;
 }
+
+RawFile::RawFile() {
+  DeviceList list;
+  ibv_device* device = list.Find(cell().device().name);
+  if (device == nullptr) throw Broken("no device " + cell().device().name);
+  const std::string path = std::string("/dev/infiniband/") + device->dev_name;
+  fd_ = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd_ < 0) throw Broken("open " + path + ": " + ErrorName(errno));
+}
+
+RawFile::~RawFile() { close(fd_); }
 
 RawIoctl::RawIoctl(int fd, uint32_t driver_id, uint16_t object, uint16_t method)
     : fd_(fd), driver_id_(driver_id), object_(object), method_(method) {}

@@ -45,6 +45,18 @@ class Guarded {
   std::vector<uint8_t> bytes_;
 };
 
+// A uverbs file of the cell's device, past libibverbs; without a context yet.
+class RawFile {
+ public:
+  RawFile();
+  RawFile(const RawFile&) = delete;
+  ~RawFile();
+  int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
 // One ioctl method, its attributes in the order of the calls.
 class RawIoctl {
  public:

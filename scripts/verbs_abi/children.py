@@ -30,6 +30,8 @@ _lock = threading.RLock()
 _running = {}  # process id: Popen
 _starting = None  # the thread that is starting one: its signal has to wait until it is known
 _asked = None  # the signal that came
+_undisturbed = 0  # how many bodies of undisturbed() are under way
+_waiting = None  # a signal that came meanwhile
 
 
 def _session(pid):
@@ -106,12 +108,30 @@ def run(argv, **options):
 
 def interrupt(number):
     """What a signal handler does: ends everything, then raises Interrupted."""
-    global _asked
+    global _asked, _waiting
+    if _undisturbed:
+        _waiting = number
+        return
     _asked = number
     if _starting == threading.get_ident():
         return  # started() looks at once
     _end_all()
     raise Interrupted(number)
+
+
+@contextlib.contextmanager
+def undisturbed():
+    """A signal that asks us to end does so when the body is done: for what takes a moment and must not stay half done.
+    A body that raises has its own say."""
+    global _undisturbed, _waiting
+    _undisturbed += 1
+    try:
+        yield
+    finally:
+        _undisturbed -= 1
+        number, _waiting = _waiting, None
+    if number is not None:
+        interrupt(number)
 
 
 @contextlib.contextmanager

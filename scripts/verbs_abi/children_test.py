@@ -84,6 +84,22 @@ def test_a_signal_that_is_ignored_stays_ignored():
         signal.signal(signal.SIGHUP, old)
 
 
+def test_a_signal_waits_for_what_must_not_stay_half_done():
+    done = []
+    with children.interruptible(), pytest.raises(children.Interrupted) as asked:
+        with children.undisturbed():
+            for number in (signal.SIGTERM, signal.SIGTERM):
+                os.kill(os.getpid(), number)
+                done.append(number)
+    assert len(done) == 2 and asked.value.number == signal.SIGTERM
+    with children.interruptible(), pytest.raises(OSError, match="full"):
+        with children.undisturbed():
+            os.kill(os.getpid(), signal.SIGTERM)
+            raise OSError("full")
+    with children.interruptible():
+        assert children.run(["true"]).returncode == 0
+
+
 def test_a_body_that_fails_ends_what_it_started():
     with pytest.raises(ZeroDivisionError):
         with children.started(["sleep", "600"]) as process:

@@ -15,7 +15,7 @@ import os
 import signal
 import sys
 
-from verbs_abi import children, errors
+from verbs_abi import children, errors, screen
 
 # name, module, what it does
 COMMANDS = (
@@ -48,14 +48,18 @@ def present():
     return found
 
 
-def _overview():
-    commands = present()
-    width = max(len(name) for name, _, _ in commands)
-    rows = "\n".join(f"  {name:{width}}  {what}" for name, _, what in commands)
-    return (
-        f"usage: verbs-abi COMMAND [ARGUMENTS]\n\n{DESCRIPTION}\n\ncommands:\n{rows}\n\n"
-        f"'verbs-abi COMMAND --help' tells a command's arguments.\n{EPILOG}\n"
-    )
+def _overview(width=None):
+    commands = [(name, what) for name, _, what in present()]
+    size = max(len(name) for name, _ in commands)
+    if width is not None and width - size - 4 < screen.READABLE:
+        rows = [line for name, what in commands for line in (f"  {name}", *screen.wrap(what, width, " " * 4, " " * 4))]
+    else:
+        rows = [line for name, what in commands
+                for line in screen.wrap(what, width, f"  {name:{size}}  ", " " * (size + 4))]
+    lines = ["usage: verbs-abi COMMAND [ARGUMENTS]", "", *screen.wrap(DESCRIPTION, width), "", "commands:", *rows, "",
+             *screen.wrap("'verbs-abi COMMAND --help' tells a command's arguments.", width),
+             *screen.wrap(EPILOG, width)]
+    return "\n".join(lines) + "\n"
 
 
 def _load(name):
@@ -108,7 +112,8 @@ def main(argv):
     if not argv or argv[0] in ("-h", "--help", "help"):
         if len(argv) > 1 and argv[0] == "help":
             return main([argv[1], "--help"])
-        (sys.stdout if argv else sys.stderr).write(_overview())
+        stream = sys.stdout if argv else sys.stderr
+        stream.write(_overview(screen.columns(stream)))
         return errors.EXIT_OK if argv else errors.EXIT_USAGE
     try:
         if argv[0].startswith("-"):

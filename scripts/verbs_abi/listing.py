@@ -10,7 +10,7 @@ import importlib
 import json
 import sys
 
-from verbs_abi import errors, matrix
+from verbs_abi import errors, matrix, screen
 
 
 def _kernels(_arguments):
@@ -144,14 +144,9 @@ def _text(value):
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def table(columns, rows):
-    """Plain text, columns aligned, no trailing spaces."""
-    cells = [[_text(row.get(column)) for column in columns] for row in rows]
-    widths = [max(map(len, column)) for column in zip(columns, *cells)]
-    lines = [
-        "  ".join(text.ljust(width) for text, width in zip(line, widths)).rstrip()
-        for line in [list(columns), *cells]
-    ]
+def table(columns, rows, width=None):
+    """Plain text, columns aligned, no trailing spaces; wrapped where a person's terminal is narrower."""
+    lines = screen.table(columns, [[_text(row.get(column)) for column in columns] for row in rows], width)
     return "\n".join(lines) + "\n"
 
 
@@ -159,7 +154,7 @@ def _run(arguments):
     if arguments.axis is None:
         rows = [{"name": name, "about": ABOUT[name]} for name in LISTS]
         print(json.dumps(rows, ensure_ascii=False, indent=2) if arguments.json else
-              table(("name", "about"), rows), end="\n" if arguments.json else "")
+              table(("name", "about"), rows, screen.columns()), end="\n" if arguments.json else "")
         return errors.EXIT_OK
     if arguments.axis not in LISTS:
         raise errors.unknown("list", arguments.axis, LISTS)
@@ -168,7 +163,7 @@ def _run(arguments):
         json.dump(rows, sys.stdout, indent=1, ensure_ascii=False)
         sys.stdout.write("\n")
     else:
-        sys.stdout.write(table(columns, rows))
+        sys.stdout.write(table(columns, rows, screen.columns()))
     return errors.EXIT_OK
 
 

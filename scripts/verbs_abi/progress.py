@@ -58,7 +58,7 @@ class Progress:
         if self._shown and now - self._last < 0.05:
             return
         self._last = now
-        line = f"{self._title}: {text}"[: max(20, shutil.get_terminal_size().columns - 1)]
+        line = f"{self._title}: {text}"[: max(1, shutil.get_terminal_size().columns - 1)]
         self._stream.write(f"\r\033[K{line}")
         self._stream.flush()
         self._shown = True

@@ -47,6 +47,16 @@ def test_a_terminal_sees_one_line_change_and_nothing_left_of_it(monkeypatch):
     )
 
 
+def test_the_line_is_shorter_than_the_narrowest_terminal(monkeypatch):
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "12")
+    stream = Terminal()
+    with Progress("build", stream) as progress:
+        progress.update("a file with a long name")
+    assert stream.getvalue() == "\r\033[Kbuild: a fi\r\033[K"
+
+
 def test_ci_gets_plain_lines_on_a_terminal_too(monkeypatch):
     monkeypatch.setenv("CI", "true")
     monkeypatch.setenv("TERM", "xterm")

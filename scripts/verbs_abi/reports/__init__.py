@@ -4,6 +4,6 @@
 from .merging import MergeError, merge
 from .schema import ResultsError, validate
 from .store import load
-from .write import write_all
+from .write import sweep, write_all
 
-__all__ = ["MergeError", "ResultsError", "load", "merge", "validate", "write_all"]
+__all__ = ["MergeError", "ResultsError", "load", "merge", "sweep", "validate", "write_all"]

@@ -49,9 +49,8 @@ def load(path):
     return validate(results, path)
 
 
-def write_atomically(path, text):
-    """Whoever reads `path` sees the old text or the new one, never a part."""
-    path = pathlib.Path(path)
+def _temporary(path, text):
+    """A file beside `path` that holds the text and can take its place."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
@@ -62,7 +61,34 @@ def write_atomically(path, text):
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(temporary, 0o666 & ~umask)  # mkstemp's 0600 would hide the report from others
-        os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)
         raise
+    return temporary
+
+
+def write_together(texts):
+    """{path: text}: whoever reads a path sees the old text or the new one, never a part. All are on the disk before the
+    first takes its place."""
+    ready = {}
+    try:
+        for path, text in texts.items():
+            ready[path] = _temporary(pathlib.Path(path), text)
+        for path in texts:
+            os.replace(ready[path], path)
+            del ready[path]
+    finally:
+        for temporary in ready.values():
+            os.unlink(temporary)
+
+
+def write_atomically(path, text):
+    """The same for one file."""
+    write_together({path: text})
+
+
+def sweep(folder, names):
+    """Removes what a writer of these files that was killed has left. Nobody else may be writing there."""
+    for name in names:
+        for left in pathlib.Path(folder).glob(f".{name}.*"):
+            left.unlink(missing_ok=True)

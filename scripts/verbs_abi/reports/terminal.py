@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 import sys
 
+from verbs_abi import screen
+
 from . import model
 
 _STYLE = {
@@ -18,6 +20,8 @@ _STYLE = {
     None: "dim",
 }
 _MAX_LISTED = 20
+# A terminal with fewer columns than this gets the table's rows as blocks, one below the other.
+_NARROW = 72
 
 
 def rows(results):
@@ -134,6 +138,30 @@ def plain(results, report="out/index.html"):
     return lines + last_lines(results, report)
 
 
+def _stacked(title, block, width):
+    """A block of the table for a narrow terminal: what the columns hold, one below the other."""
+    from rich.text import Text
+
+    def lines(text, style):
+        return [Text(line, style=style) for line in screen.wrap(text, width, "  ", "  ")]
+
+    yield Text(title, style="bold")
+    for row in block:
+        outcome = Text(model.outcome_word(row[3]), style=_STYLE[row[3]])
+        if len(row[2]) + 1 + len(outcome) <= width:
+            yield Text(row[2] + " ") + outcome
+        else:
+            yield Text(row[2])
+            yield Text("  ") + outcome
+        if row[6]:
+            yield from lines(f"{row[6]} of {row[7]} unexpected", "bold red")
+        if row[4]:
+            yield from lines(row[4], "")
+        if row[5]:
+            yield from lines(row[5], "dim")
+    yield Text("")
+
+
 def _rich(results, stream, report):
     from rich import box
     from rich.console import Console
@@ -141,11 +169,16 @@ def _rich(results, stream, report):
     from rich.text import Text
 
     console = Console(file=stream, highlight=False, soft_wrap=False)
+    narrow = console.width < _NARROW
     table, _ = _columns(results)
     blocks = {}
     for row in table:
         blocks.setdefault((row[0], row[1]), []).append(row)
     for (userland, provider), block in blocks.items():
+        if narrow:
+            for text in _stacked(f"{userland}, {provider}", block, console.width):
+                console.print(text, soft_wrap=True)
+            continue
         view = Table(
             box=box.SIMPLE_HEAD,
             pad_edge=False,
@@ -176,7 +209,8 @@ def _rich(results, stream, report):
             Text(line, style="red" if line.startswith("unexpected") else "yellow"), soft_wrap=True
         )
     good = results["summary"]["unexpected"] == 0
-    console.print(Text(lines[-1], style="bold green" if good else "bold red"), soft_wrap=True)
+    for line in lines[-1].split("   ") if narrow else lines[-1:]:
+        console.print(Text(line, style="bold green" if good else "bold red"), soft_wrap=True)
 
 
 def table(results, stream=None, report="out/index.html", person=None):

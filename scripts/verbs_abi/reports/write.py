@@ -10,6 +10,13 @@ import sys
 from . import history, junit, markdown, page, store
 from .schema import validate
 
+FILES = {
+    "results.json": store.dumps,
+    "junit.xml": junit.render,
+    "summary.md": markdown.render,
+    "index.html": page.render,
+}
+
 
 def write_all(results, out_dir, *, keep_history=True):
     """Validates `results`, writes results.json, junit.xml, summary.md, index.html into `out_dir`,
@@ -34,17 +41,16 @@ def write_all(results, out_dir, *, keep_history=True):
             results["changes"] = None
             print(f"notice: no comparison with earlier runs: {error}", file=sys.stderr)
             keep_history = False
-    texts = {
-        "results.json": store.dumps(results),
-        "junit.xml": junit.render(results),
-        "summary.md": markdown.render(results),
-        "index.html": page.render(results),
-    }
-    for name, text in texts.items():
-        store.write_atomically(out_dir / name, text)
+    texts = {name: render(results) for name, render in FILES.items()}
+    store.write_together({out_dir / name: text for name, text in texts.items()})
     if keep_history:
         try:
             history.append(past, results)
         except history.HistoryError as error:
             print(f"notice: this run is not in the history: {error}", file=sys.stderr)
     return {name: out_dir / name for name in texts}
+
+
+def sweep(out_dir):
+    """Removes what a run that was killed while it wrote has left in its folder."""
+    store.sweep(out_dir, FILES)

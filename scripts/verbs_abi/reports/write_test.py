@@ -225,6 +225,23 @@ def test_a_person_gets_a_table_with_the_same_last_line(small):
     assert text.rstrip().splitlines()[-1].startswith("192 cells in 21 s: 3 unexpected")
 
 
+@pytest.mark.parametrize("width", (20, 40))
+def test_a_narrow_terminal_loses_no_word_of_the_table(small, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    stream = io.StringIO()
+    terminal.table(small, stream, person=True)
+    lines = stream.getvalue().splitlines()
+    blocks, last = lines[:-3], lines[-3:]
+    assert last[0].startswith("192 cells in 21 s: 3 unexpected") and last[1].startswith("Report: ")
+    listed = next(number for number, line in enumerate(blocks) if line.startswith("unexpected: "))
+    # Cells' names stay whole, to be copied; all else keeps within the terminal.
+    assert max(map(len, blocks[:listed])) <= width
+    words = " ".join(" ".join(blocks[:listed]).split())
+    for row in terminal.rows(small):
+        assert row[2] in words and model.outcome_word(row[3]) in words
+    assert "…" not in "".join(blocks[:listed])
+
+
 def test_cells_with_equal_worlds_are_counted_once_and_said_to_be_left_out():
     results = make_results(
         [

@@ -243,6 +243,7 @@ def execute(arguments, plan, cells, gate=lambda rows: None, builds=()):
         raise UserError(f"the folder {out} cannot be made: {error.strerror}", hint="Name another with --out.") from error
     folder = build.ensure(targets=build.RUNTIME)
     with locks.exclusive(out / ".lock", f"writing to {out}", seconds=5):
+        reports.sweep(out)
         with progress.Progress("run") as show, worlds.Compiler(folder) as compiler:
             ready, lacking = _userlands(cells, show)
             found = provenance.of(cells, ready, folder)
@@ -268,20 +269,23 @@ def execute(arguments, plan, cells, gate=lambda rows: None, builds=()):
             except KeyboardInterrupt:
                 complete = False
             journal.close()
-        order = {cell.id: index for index, cell in enumerate(cells)}
-        rows = sorted((row for row in journal.rows.values() if row["id"] in order), key=lambda row: order[row["id"]])
-        rows = plans.absent_once(plan, rows)
-        results = {
-            "schema_version": 1, "stack": "rdma-core", "provenance": found, "axes": _axes(cells), "cells": rows,
-            "run": {"plan": plan, "command": shlex.join(["./verbs-abi", *sys.argv[1:]]), "started": _utc(started),
-                    "finished": _utc(time.time()), "jobs": arguments.jobs, "complete": complete, "planned": planned,
-                    **({"shards": [arguments.shard]} if arguments.shard else {})},
-            "summary": model.summarise(rows, round(time.monotonic() - begin, 2)), "oracle": _oracle(),
-            "gate": gate(rows) if complete else None, "builds": list(builds)}
-        try:
-            reports.write_all(results, out)
-        except OSError as error:
-            raise _unwritable(error.filename or out, error) from error
+        # Reports are whole or the old ones, whenever we are asked to end.
+        with children.undisturbed():
+            order = {cell.id: index for index, cell in enumerate(cells)}
+            rows = sorted((row for row in journal.rows.values() if row["id"] in order),
+                          key=lambda row: order[row["id"]])
+            rows = plans.absent_once(plan, rows)
+            results = {
+                "schema_version": 1, "stack": "rdma-core", "provenance": found, "axes": _axes(cells), "cells": rows,
+                "run": {"plan": plan, "command": shlex.join(["./verbs-abi", *sys.argv[1:]]), "started": _utc(started),
+                        "finished": _utc(time.time()), "jobs": arguments.jobs, "complete": complete, "planned": planned,
+                        **({"shards": [arguments.shard]} if arguments.shard else {})},
+                "summary": model.summarise(rows, round(time.monotonic() - begin, 2)), "oracle": _oracle(),
+                "gate": gate(rows) if complete else None, "builds": list(builds)}
+            try:
+                reports.write_all(results, out)
+            except OSError as error:
+                raise _unwritable(error.filename or out, error) from error
     return results, complete
 
 

@@ -3,9 +3,8 @@
 
 import json
 import sys
-import textwrap
 
-from verbs_abi import matrix
+from verbs_abi import matrix, screen
 from verbs_abi.cells import ids, pool, worlds
 from verbs_abi.setup import build
 
@@ -51,31 +50,41 @@ def _whys(step, whys):
     return [whys[name] for name in names if whys.get(name)]
 
 
-def _lines(row, sources, whys):
-    yield _headline(row)
+# Where the words of a step begin; nearer to the edge where the terminal is narrow.
+STAGE, NARROW = 13, 60
+
+
+def _lines(row, sources, whys, width=None):
+    limit = min(100, width or 100)
+    stage, deep = (STAGE, " " * (STAGE + 4)) if limit >= NARROW else (0, " " * 4)
+    yield from screen.wrap(_headline(row), width)
     told = set()
     for step in row.get("steps", ()):
         effect = f" → {step['effect']}" if step.get("effect") else ""
         by = step.get("by") or ""
         if step.get("rule"):
             by += f", rule {step['rule']}"
-        yield from textwrap.wrap(f"{step['text']}{effect}", 100, initial_indent=f"  {step['stage']:13}",
-                                 subsequent_indent=" " * 17)
+        if stage:
+            first = f"  {step['stage']:{stage}}"
+        else:
+            yield f"  {step['stage']}"
+            first = deep
+        yield from screen.wrap(f"{step['text']}{effect}", limit, first, deep)
         if by:
-            yield " " * 17 + by
+            yield from screen.wrap(by, width, deep, deep)
         if step.get("rule") in sources:
-            yield " " * 17 + "source: " + sources[step["rule"]]
+            yield from screen.wrap("source: " + sources[step["rule"]], width, deep, deep)
             for why in _whys(step, whys):
                 if why not in told:
-                    yield from textwrap.wrap("in " + why, 100, initial_indent=" " * 17, subsequent_indent=" " * 19)
+                    yield from screen.wrap("in " + why, limit, deep, deep + "  ")
                 told.add(why)
     meant = row.get("expectation")
     if meant:
-        yield f"verdict: {row['verdict']} (expected: {meant['outcome']}; {meant['reason']})"
+        yield from screen.wrap(f"verdict: {row['verdict']} (expected: {meant['outcome']}; {meant['reason']})", width)
     known = row.get("known_by")
     if isinstance(known, dict):
-        yield f"known: core {known['core']}, driver {known['driver']}"
-    yield f"reproduce: {row['exec']}"
+        yield from screen.wrap(f"known: core {known['core']}, driver {known['driver']}", width)
+    yield f"reproduce: {row['exec']}"  # whole, to be copied
 
 
 def handle(arguments):
@@ -88,6 +97,6 @@ def handle(arguments):
         print()
     else:
         sources = {rule["name"]: rule["source"] for rule in worlds.rules(folder)}
-        for line in _lines(row, sources, reasons(cell.kernel)):
+        for line in _lines(row, sources, reasons(cell.kernel), screen.columns()):
             print(line)
     return {"unexpected": 1, "not_run": 2}.get(row["verdict"], 0)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What explain tells of a refusal beyond the rule's source."""
 
+import pytest
+
 from verbs_abi.run import explain
 
 ROW = {"outcome": "broken", "verdict": "expected", "exec": "exec line", "steps": [
@@ -28,3 +30,12 @@ def test_the_nearest_file_of_the_chain_tells():
 
 def test_a_method_that_is_served_needs_no_reason():
     assert explain.reasons("debian-6.12.117")["PD.DESTROY"] is None
+
+
+@pytest.mark.parametrize("width", (20, 40, 60, 80))
+def test_a_terminal_of_any_width_gets_the_same_words(width):
+    sources = {"ioctl.method.unknown": "core/uverbs_ioctl.c:ib_uverbs_cmd_verbs, uapi_get_method (5.0..7.3)"}
+    whys = explain.reasons("gvisor-rdmaproxy")
+    whole, narrow = ["\n".join(explain._lines(ROW, sources, whys, one)) for one in (None, width)]
+    assert "".join(narrow.split()) == "".join(whole.split())
+    assert max(map(len, narrow.splitlines())) <= width

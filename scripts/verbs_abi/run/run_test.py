@@ -90,6 +90,68 @@ def test_an_interrupted_run_keeps_what_was_done_and_goes_on(tmp_path, number):
     assert all(cells[name]["finished"] == row["finished"] for name, row in done.items())
 
 
+# The command, whose call of an os function of that number sends the command a signal first.
+STRUCK = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+name, call, number = sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+kept, calls = getattr(os, name), []
+def struck(*words):
+    if words and "cells.jsonl" in str(words[0]):
+        return kept(*words)
+    calls.append(words)
+    if len(calls) == call:
+        os.kill(os.getpid(), number)
+    return kept(*words)
+setattr(os, name, struck)
+from verbs_abi.cli import main
+status = main(sys.argv[5:])
+print(len(calls), file=sys.stderr)
+sys.exit(status)
+"""
+REPORTS = ("results.json", "junit.xml", "summary.md", "index.html")
+
+
+def struck(out, name, call, number, *words):
+    """Runs one cell into a folder; a signal comes right before that call of os.NAME."""
+    return subprocess.run(
+        ["/usr/bin/python3", "-I", "-c", STRUCK, str(paths.SCRIPTS), name, str(call), str(number), "run", "--out", str(out),
+         "--cell", "deb-44.0/debian-5.10.223/rxe@journey", "--cell", "deb-44.0/debian-6.1.192/rxe@journey", *words],
+        text=True, capture_output=True, timeout=240, stdin=subprocess.DEVNULL, check=False, env={**os.environ, "CI": "true"})
+
+
+def reports(out):
+    return {name: (out / name).read_bytes() for name in REPORTS}
+
+
+@pytest.mark.parametrize("name, call, number", (("fsync", 1, signal.SIGINT), ("replace", 3, signal.SIGTERM)))
+def test_a_signal_while_the_reports_are_written_waits_until_they_are_whole(tmp_path, name, call, number):
+    ended = struck(tmp_path, name, call, int(number))
+    assert ended.returncode == 128 + number and "interrupted" in ended.stderr, ended.stderr
+    told = results(tmp_path)
+    assert told["run"]["complete"] is True and len(told["cells"]) == 2
+    assert told["generated"] in (tmp_path / "index.html").read_text()
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == [".lock"]
+    for file in REPORTS:
+        (tmp_path / file).unlink()
+    ended = struck(tmp_path, "replace", 0, 0, "--resume")
+    assert ended.returncode == 0, ended.stderr
+    assert set(REPORTS) <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_reports_of_a_run_that_is_killed_while_it_writes_are_the_old_ones(tmp_path):
+    assert struck(tmp_path, "replace", 0, 0).returncode == 0
+    old = reports(tmp_path)
+    for name, call in (("fsync", 3), ("replace", 1)):
+        assert struck(tmp_path, name, call, int(signal.SIGKILL)).returncode == -signal.SIGKILL
+        assert reports(tmp_path) == old
+        assert list(tmp_path.glob(".results.json.*"))
+    ended = struck(tmp_path, "replace", 0, 0, "--resume")
+    assert ended.returncode == 0, ended.stderr
+    assert reports(tmp_path) != old
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == [".lock"]
+
+
 def test_two_runs_at_once_do_not_disturb_each_other(tmp_path):
     few = ("--overlay", "no-ioctl")
     processes = [start(tmp_path / name, *few) for name in ("a", "b")]

@@ -89,7 +89,10 @@ watch_apt() {
     rest=${line#*:*:}
     text="${doing:-installing} packages${doing:+: ${rest%%.*} % (${rest#*:})}, $(($(date +%s) - setup_begin)) s"
     if for_people; then
-      printf '\r\033[K%.79s' "verbs-abi: $text" >&2
+      # Anew each time: a window may change its size.
+      width=$(stty size 2>/dev/null <&2) && width=${width#* } || width=80
+      [ "$width" -gt 1 ] 2>/dev/null || width=80
+      printf "\\r\\033[K%.$((width - 1))s" "verbs-abi: $text" >&2
     else
       printf 'verbs-abi: %s\n' "$text" >&2
     fi

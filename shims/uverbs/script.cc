@@ -104,7 +104,7 @@ void StartThread(std::unique_ptr<Agenda> agenda) {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
   if (pthread_create(&thread, nullptr, Wait, agenda.get()) == 0) {
-    agenda.release();
+    static_cast<void>(agenda.release());  // the thread's own
     pthread_detach(thread);
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -97,11 +97,17 @@ class Reasons:
         table = _read(room, REASONS)
         self.rows = table.get("reasons", [])
         self._apart = table.get("apart", [])
+        self._tests = table.get("tests", [])
 
     def apart(self, kernel, title):
         """Why that recorded trace is not compared; "" when it is."""
         return next((row["reason"] for row in self._apart if fnmatch.fnmatchcase(kernel, row["kernel"]) and
                      fnmatch.fnmatchcase(title, row["trace"])), "")
+
+    def of_test(self, kernel, test):
+        """Why that test of pyverbs ends otherwise on the fake kernel; "" when nothing is known."""
+        return next((row["reason"] for row in self._tests if fnmatch.fnmatchcase(kernel, row["kernel"]) and
+                     fnmatch.fnmatchcase(test, row["test"])), "")
 
     def find(self, kernel, call, real="", fake=""):
         said = {"kernel": kernel, "call": call, "real": real, "fake": fake}

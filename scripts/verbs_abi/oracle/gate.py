@@ -4,7 +4,7 @@
 import time
 
 from verbs_abi import errors
-from verbs_abi.oracle import check, store
+from verbs_abi.oracle import check, clients, store
 
 
 def chosen(text, room=store.ROOM):
@@ -12,9 +12,43 @@ def chosen(text, room=store.ROOM):
     return [name for name in store.names(room) if (text or "") in f"oracle.{name}"]
 
 
+def chosen_clients(text, room=store.ROOM):
+    """Those with pyverbs' results whose test, "oracle.NAME.pyverbs", has it."""
+    return [name for name in clients.recorded(room) if (text or "") in f"oracle.{name}.pyverbs"]
+
+
 def run(build, text="", out=print, room=store.ROOM):
-    """Checks the kernels with the build's fake kernel; (passed, failed) in kernels."""
-    names = chosen(text, room)
+    """Checks the kernels with the build's fake kernel, each a test, and the results of pyverbs' tests, a test a kernel;
+    (passed, failed)."""
+    both = _calls(build, chosen(text, room), out, room), _clients(build, chosen_clients(text, room), out, room)
+    return tuple(map(sum, zip(*both)))
+
+
+def _clients(build, names, out, room):
+    """pyverbs' tests on the fake kernels; (passed, failed)."""
+    failed, began = 0, time.monotonic()
+    for name in names:
+        fake = check.FakeMachine(build)
+        try:
+            compared = clients.compare(name, fake, room)
+        except errors.UserError as error:
+            out(f"oracle clients: {error}")
+            failed += 1
+            continue
+        finally:
+            fake.close()
+        out(f"oracle.{name}.pyverbs: {compared.same} of {compared.count} tests end alike")
+        for row in compared.unexplained:
+            out(f"FAILED oracle.{name}.pyverbs: {row['test']} ended {row['real']} on the real kernel, "
+                f"{row['fake']} on the fake one; ./verbs-abi oracle clients --kernel {name} tells more")
+        failed += bool(compared.unexplained)
+    if names:
+        out(f"oracle clients: {len(names) - failed} of {len(names)} kernels passed in {time.monotonic() - began:.1f} s")
+    return len(names) - failed, failed
+
+
+def _calls(build, names, out, room):
+    """The recorded calls and programs; (passed, failed) in kernels."""
     if not names:
         return 0, 0
     began = time.monotonic()

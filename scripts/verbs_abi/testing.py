@@ -20,7 +20,7 @@ from pathlib import Path
 
 from verbs_abi import children, errors, paths, progress
 from verbs_abi.cells import worlds
-from verbs_abi.checks import fuzz, programs, relax, sanitized, style, watch
+from verbs_abi.checks import fuzz, knobs, programs, relax, sanitized, style, watch
 from verbs_abi.setup import build
 
 # GoogleTest's last words, where one ctest entry is a whole program: "[  PASSED  ] 12 tests."
@@ -194,6 +194,19 @@ def relax_all(setup):
     return Count(len(answers) - failed - excused, failed, excused)
 
 
+def knobs_all(setup):
+    """Every value of every knob, or of those whose name has the filter; each is a test case."""
+    found = knobs.values(knobs.models(setup.build))
+    questions = [row for row in knobs.questions(found) if setup.filter in row["name"]]
+    search = knobs.Search(watch.programs(setup.build), knobs.unobservable(found))
+    answers = _asked("knobs", search, questions)
+    for line in knobs.report(answers):
+        print(line)
+    failed = sum(answer.hole for answer in answers) + len(relax.stale(answers))
+    excused = sum(1 for answer in answers if answer.reason and not answer.noticed)
+    return Count(len(answers) - failed - excused, failed, excused)
+
+
 def _report(what, lines):
     """One check as one test case; its findings are printed."""
     for line in lines:
@@ -289,12 +302,15 @@ PARTS = (
     ("python", "the Python tests (pytest), conformance suites and report pages included", python, True),
     ("oracle", "the fake kernel's answers beside those of real kernels, as recorded", oracle, True),
     ("relax", "takes each rule of the fake kernel away: does a unit test notice?", relax_all, True),
+    ("knobs", "sets each knob of the fake kernel otherwise: does a unit test notice?", knobs_all, False),
     ("style", "clang-format and pyflakes", check_style, True),
     ("tidy", "clang-tidy over all C++ files but tests", tidy, False),
     ("asan", "unit tests of the fake kernel with AddressSanitizer and UBSan", asan, False),
     ("tsan", "unit tests of the rooms with threads, with ThreadSanitizer", tsan, False),
     ("fuzz", f"libFuzzer on ioctl and write input, {fuzz.SECONDS} s", fuzzed, False),
 )
+# `test --relax` of them: the parts that it runs.
+RELAX_PARTS = {"all": "relax,knobs", "rules": "relax", "knobs": "knobs"}
 # Of other builds than the release one these hold.
 EVERY_PRESET = ("unit", "python")
 
@@ -302,16 +318,20 @@ EVERY_PRESET = ("unit", "python")
 def relaxed(folder, rules):
     """The relax.Answers of these rules."""
     reasons = relax.unobservable([rule["name"] for rule in worlds.rules(folder)])
-    search = relax.Search(watch.programs(folder), reasons)
-    with progress.Progress("relax") as shown:
-        search.learn(lambda program: shown.update(f"which rules {program} asks for"))
-        missing = []
+    return _asked("relax", relax.Search(watch.programs(folder), reasons), rules)
+
+
+def _asked(what, search, questions):
+    """What the search answers to these questions."""
+    with progress.Progress(what) as shown:
+        search.learn(lambda program: shown.update(f"what {program} asks for"))
+        answered = []
 
         def done(answer):
-            missing.append(answer)
-            shown.update(f"{len(missing)}/{len(rules)} {answer.rule['name']}")
+            answered.append(answer)
+            shown.update(f"{len(answered)}/{len(questions)} {answer.rule['name']}")
 
-        return search.ask_all(rules, done)
+        return search.ask_all(questions, done)
 
 
 def relax_one(name):
@@ -348,10 +368,10 @@ def _chosen(arguments):
 
 
 def _run(arguments):
-    if arguments.relax and arguments.relax != "all":
+    if arguments.relax and arguments.relax not in RELAX_PARTS:
         return relax_one(arguments.relax)
     if arguments.relax:
-        arguments.only = "relax"
+        arguments.only = RELAX_PARTS[arguments.relax]
     parts, total = _chosen(arguments), Count()
     folder = build.ensure(arguments.preset)
     with tempfile.TemporaryDirectory(prefix="verbs-abi-test-") as results:
@@ -394,8 +414,9 @@ def register(subparsers):
         help="tidy: only the files of the last commit and a share of the others that changes with the commit"
     )
     parser.add_argument(
-        "--relax", metavar="RULE|all",
-        help="take a rule of the fake kernel away and tell which unit tests notice; exit 1 when nobody does",
+        "--relax", metavar="RULE|rules|knobs|all",
+        help="take a rule of the fake kernel away, or set a knob otherwise, and tell which unit tests notice; exit 1 when "
+        "nobody does",
     )
     parser.add_argument(
         "--preset",

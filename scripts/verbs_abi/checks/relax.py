@@ -33,13 +33,13 @@ class Answer:
         return not self.noticed and not self.reason
 
 
-def unobservable(names, path=UNOBSERVABLE):
-    """{rule: reason}. Raises UserError for a rule that there is not."""
-    rows = json.loads(path.read_text())
+def unobservable(names, path=UNOBSERVABLE, key="rule"):
+    """{rule: reason}, or of what else `key` names. Raises UserError for one that there is not."""
+    rows = [row for row in json.loads(path.read_text()) if key in row]
     for row in rows:
-        if row["rule"] not in names:
-            raise UserError(f"{path}: {unknown('rule', row['rule'], names)}")
-    return {row["rule"]: row["reason"] for row in rows}
+        if row[key] not in names:
+            raise UserError(f"{path}: {unknown(key, row[key], names)}")
+    return {row[key]: row["reason"] for row in rows}
 
 
 class Search:
@@ -51,6 +51,28 @@ class Search:
         self._jobs = jobs or os.cpu_count() or 1
         self._run = run
         self._tests = collections.defaultdict(dict)  # rule: {program: [test]}
+        self.silent = []  # programs of which no test asked for any
+
+    def notices(self, run):
+        """{test: what it asked for}."""
+        return run.rules
+
+    def asked_as(self, rule):
+        return rule["name"]
+
+    def reason(self, rule):
+        """Why no test can notice; "" where some should."""
+        return self._reasons.get(rule["name"], "")
+
+    def tried(self, program, tests, rule, stop):
+        """Runs these tests without the rule."""
+        return self._run(program, tests, relax=rule["name"], stop=stop)
+
+    @staticmethod
+    def complaints(program, tests, run):
+        """Those of the tests that failed, and how the program ended if it did not end well."""
+        failed = [f"{program.name}: {test}" for test in tests if run.results.get(test) == "failed"]
+        return failed + ([f"{program.name}: {run.broken}"] if run.broken else [])
 
     def learn(self, done=lambda text: None):
         """Runs every test once, with all rules in force. Raises UserError when one fails already then."""
@@ -60,24 +82,23 @@ class Search:
                 if failed or run.broken:
                     raise UserError(f"{program.name} fails with every rule in force: {', '.join(failed) or run.broken}",
                                     hint="Mend that first: verbs-abi test --only unit")
-                for test, rules in run.rules.items():
+                asked = self.notices(run)
+                if not any(asked.values()):
+                    self.silent.append(program)
+                for test, rules in asked.items():
                     for rule in rules:
                         self._tests[rule].setdefault(program, []).append(test)
                 done(program.name)
 
     def ask(self, rule, everybody=False):
         """The Answer for one rule; everybody: all who notice, not only the first."""
-        name = rule["name"]
-        asked = self._tests.get(name, {})
+        asked = self._tests.get(self.asked_as(rule), {})
         noticed = []
         for program, tests in sorted(asked.items(), key=lambda item: len(item[1])):
-            run = self._run(program, tests, relax=name, stop=not everybody)
-            noticed += [f"{program.name}: {test}" for test in tests if run.results.get(test) == "failed"]
-            if run.broken:
-                noticed.append(f"{program.name}: {run.broken}")
+            noticed += self.complaints(program, tests, self.tried(program, tests, rule, not everybody))
             if noticed and not everybody:
                 break
-        return Answer(rule, noticed, sum(map(len, asked.values())), self._reasons.get(name, ""))
+        return Answer(rule, noticed, sum(map(len, asked.values())), self.reason(rule))
 
     def ask_all(self, rules, done=lambda answer: None):
         """The Answers, in the order of the rules."""

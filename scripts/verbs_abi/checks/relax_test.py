@@ -105,6 +105,7 @@ def test_an_excuse_for_no_rule_is_an_error(tmp_path):
 
 
 def test_what_the_watch_writes_is_read():
-    run = watch.parse("A.B\tpassed\tx y \nA.C\tskipped\t\n")
+    run = watch.parse("A.B\tpassed\tx y \tk \nA.C\tskipped\t\t\n")
     assert run.results == {"A.B": "passed", "A.C": "skipped"}
     assert run.rules == {"A.B": ["x", "y"], "A.C": []}
+    assert run.knobs == {"A.B": ["k"], "A.C": []}

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which rules each unit test asks for, and which tests fail without one.
+"""Which rules and knobs each unit test asks for, and which tests fail without a rule or with another knob.
 
 Unit tests are watched by harness/world/test_rules.cc: with VERBS_ABI_TEST_RULES=FILE each test tells there how it
-ended and which rules it asked for; VERBS_ABI_TEST_RELAX=RULE takes a rule away from every world of the program.
+ended and what it asked for; VERBS_ABI_TEST_RELAX=RULE takes a rule away from every world of the program,
+VERBS_ABI_TEST_KNOB=NAME=VALUE sets a knob in all of them.
 """
 
 import dataclasses
@@ -21,10 +22,12 @@ FILTER_BYTES = 100_000
 
 @dataclasses.dataclass
 class Run:
-    """One program's tests: {test: "passed" | "failed" | "skipped"}, {test: rules}; why it ended too early, or ""."""
+    """One program's tests: {test: "passed" | "failed" | "skipped"}, {test: rules}, {test: knobs}; why it ended too early,
+    or ""."""
 
     results: dict = dataclasses.field(default_factory=dict)
     rules: dict = dataclasses.field(default_factory=dict)
+    knobs: dict = dataclasses.field(default_factory=dict)
     broken: str = ""
 
 
@@ -38,9 +41,10 @@ def parse(text):
     """A Run of what the watch has written."""
     run = Run()
     for line in text.splitlines():
-        test, result, rules = line.split("\t")
+        test, result, rules, knobs = line.split("\t")
         run.results[test] = result
         run.rules[test] = rules.split()
+        run.knobs[test] = knobs.split()
     return run
 
 
@@ -52,7 +56,7 @@ def _kill(process):
     process.wait()
 
 
-def run(program, tests=(), relax="", stop=False, seconds=SECONDS):
+def run(program, tests=(), relax="", knob="", stop=False, seconds=SECONDS):
     """Runs tests (default: all) of one program; stop: at the first that fails."""
     with tempfile.TemporaryDirectory(prefix="verbs-abi-relax-") as folder:
         log = pathlib.Path(folder) / "rules.txt"
@@ -63,9 +67,10 @@ def run(program, tests=(), relax="", stop=False, seconds=SECONDS):
         if stop:
             argv.append("--gtest_fail_fast")
         env = {**os.environ, "VERBS_ABI_TEST_RULES": str(log), "TMPDIR": folder, "TEST_TMPDIR": folder}
-        env.pop("VERBS_ABI_TEST_RELAX", None)
-        if relax:
-            env["VERBS_ABI_TEST_RELAX"] = relax
+        for name, value in (("VERBS_ABI_TEST_RELAX", relax), ("VERBS_ABI_TEST_KNOB", knob)):
+            env.pop(name, None)
+            if value:
+                env[name] = value
         # A session of its own: what hangs is ended with all its children.
         with children.started(argv, cwd=paths.ROOT, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL) as process:

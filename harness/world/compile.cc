@@ -2,9 +2,11 @@
 #include "harness/world/compile.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "harness/world/devices.h"
+#include "harness/world/model_changes.h"
 #include "harness/world/overlays.h"
 
 namespace vabi {
@@ -39,10 +41,22 @@ std::string DigestOf(const CompiledWorld& world) {
   return text;
 }
 
-}  // namespace
-
 using facts::Error;
 using facts::Result;
+
+// "NAME=VALUE"
+Result<bool> SetKnob(const std::string& text, WorldImage* image) {
+  const size_t equals = text.find('=');
+  const std::string name = text.substr(0, equals);
+  const std::string value = equals == std::string::npos ? "" : text.substr(equals + 1);
+  char* end = nullptr;
+  const long long number = std::strtoll(value.c_str(), &end, 0);
+  if (value.empty() || *end != '\0') return Error{"knob \"" + text + "\": expected NAME=NUMBER"};
+  DriverPresence unused{};
+  return ApplyModelChange({{"knob", name}, {"value", number}}, image, &unused);
+}
+
+}  // namespace
 
 Result<std::shared_ptr<const KernelModel>> WorldCompiler::Kernel(const std::string& name) {
   if (const auto known = kernels_.find(name); known != kernels_.end()) return known->second;
@@ -61,6 +75,10 @@ Result<CompiledWorld> WorldCompiler::Compile(const WorldSpec& spec) {
   world.image = std::make_shared<WorldImage>((*kernel)->image());
   WorldImage* image = world.image.get();
   image->virtual_time = 1;
+  for (const std::string& knob : spec.knobs) {
+    auto set = SetKnob(knob, image);
+    if (!set) return Error{set.error()};
+  }
 
   for (const DeviceSpec& device : spec.devices) {
     auto added = AddDevice(root_, device, image);

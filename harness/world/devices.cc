@@ -10,6 +10,7 @@
 #include "harness/world/json_file.h"
 #include "harness/world/model_changes.h"
 #include "harness/world/nodes.h"
+#include "harness/world/world.h"
 
 namespace vabi {
 namespace {
@@ -25,7 +26,8 @@ constexpr uint32_t kUverbsBaseMinor = 192;
 // enum rdma_node_type
 constexpr uint8_t kNodeRnic = 4;
 constexpr uint8_t kNodeUnspecified = 7;
-// Locally administered MAC addresses and an EUI-64 range that no vendor owns.
+// Of network interfaces 00:00:c0:00:NN:00, as recorded real devices have (image.h:
+// InterfaceAddress).
 constexpr uint64_t kGuidBase = 0x0200c0fffe000000ULL;
 
 // A number, or a text like "0x15b3".
@@ -57,7 +59,7 @@ void AddGid(PortImage* port, uint8_t type, const uint8_t (&raw)[16], uint32_t if
 // The GID table as the kernel fills it: InfiniBand, one entry of subnet prefix and port GUID; RoCE
 // (roce_gid_mgmt.c), the link-local address and an IPv4 address, each once per RoCE version that
 // the device speaks.
-void FillGids(const DeviceImage& device, bool speaks_v1, PortImage* port, uint32_t number) {
+void FillGids(const WorldImage& image, const DeviceImage& device, bool speaks_v1, PortImage* port) {
   uint8_t link_local[16] = {0xfe, 0x80};
   StoreBigEndian64(link_local + 8, device.node_guid);
   if (device.link == LinkLayer::kInfiniband) {
@@ -65,28 +67,37 @@ void FillGids(const DeviceImage& device, bool speaks_v1, PortImage* port, uint32
     return;
   }
   if (device.node_type == kNodeRnic) {
-    // core/cache.c: an iWARP device's one GID is its network interface's address (iw_query_gid of
-    // its driver).
+    // An iWARP device's one GID is its network interface's address (siw_query_gid, erdma_query_gid,
+    // irdma_iw_query_gid).
     uint8_t mac[16] = {};
-    for (int i = 0; i < 3; ++i) mac[i] = static_cast<uint8_t>(device.node_guid >> (56 - 8 * i));
-    for (int i = 0; i < 3; ++i) mac[3 + i] = static_cast<uint8_t>(device.node_guid >> (16 - 8 * i));
-    AddGid(port, 0, mac, 0);
+    InterfaceAddress(device, mac);
+    const bool named = KnobOf(image, KnobId::gid_iwarp_ndev) != 0;
+    AddGid(port, 0, mac, named ? port->ndev_ifindex : 0);
     return;
   }
   if (device.node_type == kNodeUnspecified) {
     AddGid(port, 0, link_local, 0);  // hw/efa/efa_verbs.c: efa_query_gid
     return;
   }
-  const uint8_t ipv4[16] = {0, 0, 0,    0,    0,  0, 0, 0,
-                            0, 0, 0xff, 0xff, 10, 0, 0, static_cast<uint8_t>(number + 1)};
-  const uint32_t ifindex = number + 2;
-  if (speaks_v1) AddGid(port, 1, link_local, ifindex);
-  AddGid(port, 2, link_local, ifindex);
-  if (speaks_v1) AddGid(port, 1, ipv4, ifindex);
-  AddGid(port, 2, ipv4, ifindex);
+  for (const auto& address : port->ndev_addresses) {
+    if (speaks_v1) AddGid(port, 1, address, port->ndev_ifindex);
+    AddGid(port, 2, address, port->ndev_ifindex);
+  }
 }
 
-void FillPort(const json& provider, const std::string& link, uint32_t number, DeviceImage* device) {
+void FillInterface(const DeviceImage& device, const std::string& name, uint32_t number,
+                   PortImage* port) {
+  SetText(port->ndev, name);
+  port->ndev_ifindex = number + 2;  // behind "lo"
+  const uint8_t link_local[8] = {0xfe, 0x80};
+  std::memcpy(port->ndev_addresses[0], link_local, 8);
+  StoreBigEndian64(port->ndev_addresses[0] + 8, device.node_guid);
+  const uint8_t ipv4[6] = {0xff, 0xff, 10, 0, 0, static_cast<uint8_t>(number + 1)};
+  std::memcpy(port->ndev_addresses[1] + 10, ipv4, 6);
+}
+
+void FillPort(const WorldImage& image, const json& provider, const std::string& link,
+              uint32_t number, DeviceImage* device) {
   json values = provider.value("port", json::object());
   values.update(provider.value("link_port", json::object()).value(link, json::object()));
   PortImage& port = device->ports[0];
@@ -106,9 +117,9 @@ void FillPort(const json& provider, const std::string& link, uint32_t number, De
   port.gid_table_length = static_cast<uint32_t>(Number(values, "gid_table_length", 1));
   port.pkey_count = static_cast<uint16_t>(Number(values, "pkey_count", 1));
   port.pkeys[0] = 0xffff;
-  FillGids(*device, provider.value("roce_v1", false), &port, number);
   if (device->link == LinkLayer::kEthernet)
-    SetText(port.ndev, provider.value("ndev", "eth" + std::to_string(number)));
+    FillInterface(*device, provider.value("ndev", "eth" + std::to_string(number)), number, &port);
+  FillGids(image, *device, provider.value("roce_v1", false), &port);
 }
 
 // Where the device sits: its own "pci", or for a software device the card of the network interface
@@ -119,7 +130,10 @@ json PciOf(const json& provider, const WorldImage& image) {
   if (!provider.contains("parent_pci")) return nullptr;
   const json& parent = provider["parent_pci"];
   for (size_t i = 0; i < KnobRows().size(); ++i) {
-    if (parent.value("knob", "") == KnobRows()[i].name && image.knob[i] != 0) return parent;
+    if (parent.value("knob", "") == KnobRows()[i].name &&
+        KnobOf(image, static_cast<KnobId>(i)) != 0) {
+      return parent;
+    }
   }
   return nullptr;
 }
@@ -129,7 +143,7 @@ Result<json> WithKnobs(const json& value, const WorldImage& image) {
   if (!value.is_object()) return value;
   if (value.size() == 1 && value.contains("knob")) {
     for (size_t i = 0; i < KnobRows().size(); ++i) {
-      if (value["knob"] == KnobRows()[i].name) return json(image.knob[i]);
+      if (value["knob"] == KnobRows()[i].name) return json(KnobOf(image, static_cast<KnobId>(i)));
     }
     return Error{"unknown knob " + value["knob"].dump()};
   }
@@ -221,7 +235,7 @@ Result<bool> AddDevice(const fs::path& root, const DeviceSpec& spec, WorldImage*
       device.vendor_id = static_cast<uint32_t>(Number(provider, "vendor_id", 0));
       device.vendor_part_id = static_cast<uint32_t>(Number(provider, "vendor_part_id", 0));
     }
-    FillPort(provider, link, number, &device);
+    FillPort(*image, provider, link, number, &device);
   } catch (const json::exception& error) {
     return Error{path.string() + ": " + error.what()};
   }
@@ -251,7 +265,7 @@ void AddModuleNodes(WorldImage* image) {
   ForEachMadNode(*image, [&](const MadNode& mad) {
     add(mad.Prefix() + std::to_string(mad.number), 0600, kMadMajor, mad.minor);
   });
-  if (image->knob[Index(KnobId::modules_cm)] != 0) {
+  if (KnobOf(*image, KnobId::modules_cm) != 0) {
     add("rdma_cm", 0666, kMiscMajor, kRdmaCmMinor);  // core/ucma.c:ucma_misc
   }
 }

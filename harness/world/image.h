@@ -67,7 +67,10 @@ struct PortImage {
     uint8_t type;  // enum ib_uverbs_gid_type: 0 IB, 1 RoCE v1, 2 RoCE v2
     uint32_t ndev_ifindex;
   } gids[4];
+  // The network interface under the port; an empty name: none.
   char ndev[16];
+  uint32_t ndev_ifindex;
+  uint8_t ndev_addresses[2][16];  // as a GID tells them: link-local, IPv4
 };
 
 struct DeviceImage {
@@ -91,6 +94,16 @@ struct DeviceImage {
   char hidden_from_netlink;  // 1: this world's netlink does not tell of the device
   PortImage ports[2];
 };
+
+// The address of the network interface under the device. Its GUID was made of it:
+// include/net/addrconf.h:addrconf_addr_eui48 puts ff:fe into the middle and turns the local bit.
+inline void InterfaceAddress(const DeviceImage& device, uint8_t* mac) {
+  for (int i = 0; i < 3; ++i) {
+    mac[i] = static_cast<uint8_t>(device.node_guid >> (56 - 8 * i));
+    mac[3 + i] = static_cast<uint8_t>(device.node_guid >> (16 - 8 * i));
+  }
+  mac[0] ^= 2;
+}
 
 inline constexpr int kMaxDevices = 16;
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "harness/world/image.h"
+#include "harness/world/world.h"
 
 // The nodes of /dev/infiniband beside uverbsN: their names and numbers follow from the devices.
 // shims/umad/ stands behind umadN and issmN, shims/rdma_cm/ behind rdma_cm.
@@ -32,7 +32,7 @@ struct MadNode {
 template <typename Visit>
 void ForEachMadNode(const WorldImage& image, const Visit& visit) {
   constexpr uint8_t kRnic = 4;  // RDMA_NODE_RNIC
-  if (image.knob[Index(KnobId::modules_mad)] == 0) return;
+  if (KnobOf(image, KnobId::modules_mad) == 0) return;
   uint32_t number = 0;
   for (uint32_t i = 0; i < image.device_count; ++i) {
     const DeviceImage& device = image.device[i];
@@ -40,7 +40,7 @@ void ForEachMadNode(const WorldImage& image, const Visit& visit) {
     for (uint8_t port = 1; port <= device.port_count; ++port, ++number) {
       visit(MadNode{i, number, port, false, number});
       if (device.link == LinkLayer::kInfiniband ||
-          image.knob[Index(KnobId::sysfs_issm_every_port)] != 0) {
+          KnobOf(image, KnobId::sysfs_issm_every_port) != 0) {
         visit(MadNode{i, number, port, true, kIssmBaseMinor + number});
       }
     }

@@ -26,8 +26,8 @@ OverlaySpec OverlaySpec::Parse(const std::string& text) {
 
 Result<WorldSpec> WorldSpec::FromJson(const json& value) {
   if (!value.is_object()) return Error{"a world must be an object"};
-  static const std::set<std::string> kKeys = {"kernel",  "devices",   "overlays", "relax",
-                                              "run_dir", "cache_dir", "trace"};
+  static const std::set<std::string> kKeys = {"kernel", "devices", "overlays",  "relax",
+                                              "knobs",  "run_dir", "cache_dir", "trace"};
   for (const auto& [key, unused] : value.items()) {
     if (kKeys.count(key) == 0) return Error{"/" + key + ": unknown key"};
   }
@@ -43,6 +43,9 @@ Result<WorldSpec> WorldSpec::FromJson(const json& value) {
     }
     for (const json& rule : value.value("relax", json::array())) {
       spec.relax.push_back(rule.get<std::string>());
+    }
+    for (const json& knob : value.value("knobs", json::array())) {
+      spec.knobs.push_back(knob.get<std::string>());
     }
     spec.run_dir = value.at("run_dir").get<std::string>();
     spec.cache_dir = value.value("cache_dir", "");

@@ -15,7 +15,7 @@
 //   {"kernel": "debian-6.1.192",
 //    "devices": [{"provider": "mlx5", "name": "mlx5_0", "link": "roce"}],
 //    "overlays": ["no-ioctl", "provider-abi=2", "provider-abi@mlx5_1=2"],
-//    "relax": ["ioctl.attr.duplicate"],
+//    "relax": ["ioctl.attr.duplicate"], "knobs": ["write.order=3"],
 //    "run_dir": "/tmp/x", "trace": "/tmp/x/trace.jsonl"}
 //
 // An overlay may be aimed at one device by @NAME before its value; else it holds for all.
@@ -43,6 +43,7 @@ struct WorldSpec {
   std::vector<DeviceSpec> devices;
   std::vector<OverlaySpec> overlays;
   std::vector<std::string> relax;
+  std::vector<std::string> knobs;  // "NAME=VALUE", whatever the kernel says
   std::filesystem::path run_dir;
   std::filesystem::path cache_dir;  // empty: the tree is written into run_dir
   std::string trace;

@@ -14,10 +14,17 @@
 
 // A world in memory for unit tests, from the project's own matrix/ and reference-headers/. Tests
 // run in the source root (cmake/VabiTest.cmake). Ends the program when the world cannot be made: a
-// test without its world says nothing. VERBS_ABI_TEST_RELAX=RULE takes that rule away from every
-// world of the program: `test --relax` asks which tests notice.
+// test without its world says nothing.
 
 namespace vabi {
+
+// VERBS_ABI_TEST_RELAX=RULE takes that rule away from every world of the program,
+// VERBS_ABI_TEST_KNOB=NAME=VALUE sets that knob in every one, whatever its kernel says: `test
+// --relax` asks which tests notice.
+inline void ChangeForWatch(WorldSpec* spec) {
+  if (const char* rule = std::getenv("VERBS_ABI_TEST_RELAX")) spec->relax.emplace_back(rule);
+  if (const char* knob = std::getenv("VERBS_ABI_TEST_KNOB")) spec->knobs.emplace_back(knob);
+}
 
 class TestWorld {
  public:
@@ -29,7 +36,7 @@ class TestWorld {
     spec.kernel = kernel;
     for (const char* provider : providers) spec.devices.push_back({provider, "", ""});
     for (const char* overlay : overlays) spec.overlays.push_back(OverlaySpec::Parse(overlay));
-    if (const char* relaxed = std::getenv("VERBS_ABI_TEST_RELAX")) spec.relax.emplace_back(relaxed);
+    ChangeForWatch(&spec);
     WorldCompiler compiler(".");
     auto compiled = compiler.Compile(spec);
     if (!compiled) {

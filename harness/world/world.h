@@ -23,6 +23,14 @@ namespace vabi {
 // (test_rules.cc); null everywhere else. A rule is asked for only where its condition holds, so
 // nobody else pays for it.
 inline std::atomic<std::atomic<bool>*> rules_asked{nullptr};
+inline std::atomic<std::atomic<bool>*> knobs_asked{nullptr};  // the same of knobs
+
+inline int64_t KnobOf(const WorldImage& image, KnobId id) {
+  if (auto* asked = knobs_asked.load(std::memory_order_acquire)) [[unlikely]] {
+    asked[Index(id)].store(true, std::memory_order_relaxed);
+  }
+  return image.knob[Index(id)];
+}
 
 class World {
  public:
@@ -56,7 +64,7 @@ class World {
     }
     return image_->rule[Index(id)];
   }
-  int64_t Knob(KnobId id) const { return image_->knob[Index(id)]; }
+  int64_t Knob(KnobId id) const { return KnobOf(*image_, id); }
   bool Served(WriteId id) const { return image_->write_served[Index(id)] != 0; }
   bool Served(WriteExId id) const { return image_->write_ex_served[Index(id)] != 0; }
   bool Served(MethodId id) const { return image_->method_served[Index(id)] != 0; }

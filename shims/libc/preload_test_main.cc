@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "harness/world/compile.h"
+#include "harness/world/test_world.h"
 #include "harness/world/write.h"
 
 namespace vabi::libc {
@@ -31,6 +32,7 @@ std::string MakeWorld(const std::string& name, const std::string& kernel,
   for (const char* overlay : overlays) spec.overlays.push_back(OverlaySpec::Parse(overlay));
   spec.run_dir = fs::path(ScratchDir()) / name;
   spec.trace = (fs::path(ScratchDir()) / (name + ".trace")).string();
+  ChangeForWatch(&spec);
   WorldCompiler compiler(".");
   auto compiled = compiler.Compile(spec);
   if (!compiled) {

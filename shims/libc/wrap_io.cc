@@ -9,6 +9,7 @@
 #include <cstdarg>
 #include <vector>
 
+#include "harness/world/world.h"
 #include "shims/libc/descriptors.h"
 #include "shims/libc/originals.h"
 #include "shims/sys/sys.h"
@@ -35,12 +36,15 @@ namespace {
   return result;
 }
 
-// fs/read_write.c: what vfs_readv and vfs_writev do once they know that the file may be read or
-// written: lib/iov_iter.c:__import_iovec, then do_loop_readv_writev: one call for each part, until
-// one is short or fails.
+// fs/read_write.c: vfs_readv, vfs_writev: lib/iov_iter.c:__import_iovec, then do_loop_readv_writev:
+// one call for each part, until one is short or fails. `mode`: what the file's mode makes of it, 0
+// or -errno, which comes before the list or behind it.
 template <typename Transfer>
-ssize_t EachPart(const struct ::iovec* user, int count, int flags, Transfer transfer) {
+ssize_t EachPart(const struct ::iovec* user, int count, int flags, int mode, Transfer transfer) {
   constexpr int kMaxParts = 1024;  // UIO_MAXIOV
+  const WorldImage* image = Image();
+  const bool mode_first = image == nullptr || World(image).Knob(KnobId::vectors_mode_first) != 0;
+  if (mode != 0 && mode_first) return mode;
   if (count < 0 || count > kMaxParts) return -EINVAL;
   std::vector<struct ::iovec> parts(static_cast<size_t>(count));
   const size_t bytes = parts.size() * sizeof(struct ::iovec);
@@ -51,6 +55,7 @@ ssize_t EachPart(const struct ::iovec* user, int count, int flags, Transfer tran
     part.iov_len = std::min(part.iov_len, room);
     room -= part.iov_len;
   }
+  if (mode != 0) return mode;
   if (room == 0x7ffff000) return 0;
   if (flags & ~RWF_HIPRI) return -EOPNOTSUPP;
   ssize_t total = 0;
@@ -64,19 +69,16 @@ ssize_t EachPart(const struct ::iovec* user, int count, int flags, Transfer tran
   return total;
 }
 
-// The mode comes first since 6.8; before, the list was read ahead of it.
 ssize_t ReadParts(int fd, const struct ::iovec* parts, int count, int flags) {
   const std::shared_ptr<File> file = FdTable::Get(fd);
-  if (file == nullptr) return -EBADF;
-  if (const int error = file->CheckRead()) return error;
-  return EachPart(parts, count, flags,
+  if (file == nullptr || file->PathOnly()) return -EBADF;
+  return EachPart(parts, count, flags, file->CheckRead(),
                   [fd](void* part, size_t size) { return ReadFake(fd, part, size); });
 }
 ssize_t WriteParts(int fd, const struct ::iovec* parts, int count, int flags) {
   const std::shared_ptr<File> file = FdTable::Get(fd);
-  if (file == nullptr) return -EBADF;
-  if (const int error = file->CheckWrite()) return error;
-  return EachPart(parts, count, flags,
+  if (file == nullptr || file->PathOnly()) return -EBADF;
+  return EachPart(parts, count, flags, file->CheckWrite(),
                   [fd](void* part, size_t size) { return WriteFake(fd, part, size); });
 }
 

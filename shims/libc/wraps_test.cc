@@ -854,6 +854,8 @@ TEST(Parts, HaveNoPlaceInADevice) {
   EXPECT_TRUE(fails(pwritev2(fd, &part, 1, -1, 0), EINVAL)) << "ib_uverbs_write: too short";
   EXPECT_EQ(pwritev2(fd, &empty, 1, -1, 0), 0);
   EXPECT_TRUE(fails(readv(fd, &empty, 1), EINVAL)) << "before it is seen that nothing is asked";
+  const struct iovec* volatile nowhere = nullptr;
+  EXPECT_TRUE(fails(readv(fd, const_cast<const struct iovec*>(nowhere), 1), EINVAL));
   void* volatile kernels = reinterpret_cast<void*>(-4096L);
   EXPECT_TRUE(fails(write(fd, kernels, 4), EFAULT)) << "access_ok comes before the device";
   close(fd);
@@ -871,6 +873,37 @@ TEST(Parts, HaveNoPlaceInADevice) {
   EXPECT_TRUE(fails(preadv(broken, &part, 1, 0), EIO));
   close(file);
   close(broken);
+}
+
+// A program of its own, for another kernel's world: is the list read ahead of the mode?
+constexpr char kListFirst[] = "VABI_TEST_LIST_FIRST";
+[[maybe_unused]] const bool g_list_first = [] {
+  if (getenv(kListFirst) == nullptr) return false;
+  const int fd = open(kNode, O_RDWR), reads = open(kNode, O_RDONLY);
+  char byte = 0;
+  struct iovec negative = {&byte, static_cast<size_t>(-1)}, empty = {&byte, 0};
+  const struct iovec* volatile nowhere = nullptr;
+  const auto* list = const_cast<const struct iovec*>(nowhere);
+  const auto fails = [](ssize_t result, int error) { return result == -1 && errno == error; };
+  const bool first = fails(readv(fd, list, 1), EFAULT) && fails(writev(reads, list, 1), EFAULT) &&
+                     fails(writev(reads, &negative, 1), EINVAL);
+  const bool behind = fails(readv(fd, list, 1), EINVAL) && fails(writev(reads, list, 1), EBADF) &&
+                      fails(writev(reads, &negative, 1), EBADF);
+  const bool both = fails(readv(fd, &empty, 1), EINVAL) && fails(writev(reads, &empty, 1), EBADF);
+  _exit(!both ? 3 : first ? 1 : behind ? 2 : 4);
+}();
+
+// fs/read_write.c:vfs_readv of 4.4, 4.14 to 6.6, 6.13; measured on 5.10.223 and 6.12.117.
+TEST(Parts, AreReadBeforeTheModeFrom414To66) {
+  const std::pair<const char*, int> kernels[] = {{"linux-4.4", 2},       {"linux-4.16", 1},
+                                                 {"debian-5.10.223", 1}, {"linux-6.6", 1},
+                                                 {"debian-6.12.117", 2}, {"debian-7.3.4", 2}};
+  for (const auto& [kernel, expected] : kernels) {
+    const Ran ran = RunProgram({"/proc/self/exe"},
+                               Environment({std::string(kListFirst) + "=1",
+                                            "VERBS_ABI_WORLD=" + MakeWorld(kernel, kernel, {})}));
+    EXPECT_EQ(ran.status, expected) << kernel << " " << ran.output;
+  }
 }
 
 // lib/iov_iter.c:__import_iovec reads the list as user memory before the file sees it.

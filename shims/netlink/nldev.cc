@@ -125,7 +125,7 @@ void PutPort(const World& world, const DeviceImage& device, uint32_t number, Mes
   message->PutU8(world, VABI_C(RDMA_NLDEV_ATTR_PORT_STATE), port.state);
   message->PutU8(world, VABI_C(RDMA_NLDEV_ATTR_PORT_PHYS_STATE), port.phys_state);
   if (Knob(world, KnobId::netlink_port_ndev) && port.ndev[0] != '\0') {
-    message->PutU32(world, VABI_C(RDMA_NLDEV_ATTR_NDEV_INDEX), port.gids[0].ndev_ifindex);
+    message->PutU32(world, VABI_C(RDMA_NLDEV_ATTR_NDEV_INDEX), port.ndev_ifindex);
     message->PutString(world, VABI_C(RDMA_NLDEV_ATTR_NDEV_NAME), port.ndev);
   }
 }

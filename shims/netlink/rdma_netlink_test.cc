@@ -126,7 +126,7 @@ class RdmaNetlink {
       if (device.driver != DriverId::rxe) continue;
       device.node_guid = device.sys_image_guid = 0x020000fffe000000;
       std::strcpy(device.ports[0].ndev, "lo");
-      device.ports[0].gids[0].ndev_ifindex = 1;
+      device.ports[0].ndev_ifindex = 1;
     }
     InstallWorld(world_.world());
     open_result_ = FakeKernel::OpenNetlink(SOCK_RAW, 20, &opened_);

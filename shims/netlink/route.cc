@@ -22,16 +22,8 @@ struct Interface {
   char name[16] = {};
   bool loopback = false, up = false;
   uint8_t mac[6] = {};
-  std::vector<const uint8_t*> addresses;  // GIDs, each once
+  std::vector<const uint8_t*> addresses;  // as GIDs
 };
-
-// As sysfs has it (shims/sysfs/pci.cc).
-void MacOf(const DeviceImage& device, uint8_t mac[6]) {
-  for (int i = 0; i < 3; ++i) {
-    mac[i] = static_cast<uint8_t>(device.node_guid >> (56 - 8 * i));
-    mac[3 + i] = static_cast<uint8_t>(device.node_guid >> (16 - 8 * i));
-  }
-}
 
 constexpr uint8_t kLoopback4[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1};
 constexpr uint8_t kLoopback6[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
@@ -51,18 +43,13 @@ std::vector<Interface> Interfaces(const World& world) {
     const DeviceImage& device = image.device[d];
     for (uint32_t p = 0; p < device.port_count; ++p) {
       const PortImage& port = device.ports[p];
-      if (port.ndev[0] == '\0' || port.gids[0].ndev_ifindex == 0) continue;
+      if (port.ndev[0] == '\0') continue;
       Interface one;
-      one.number = port.gids[0].ndev_ifindex;
+      one.number = port.ndev_ifindex;
       std::snprintf(one.name, sizeof(one.name), "%s", port.ndev);
       one.up = port.state == 4;  // IB_PORT_ACTIVE
-      MacOf(device, one.mac);
-      for (uint32_t g = 0; g < port.gid_count; ++g) {
-        const uint8_t* gid = port.gids[g].raw;
-        bool known = false;
-        for (const uint8_t* address : one.addresses) known |= std::memcmp(address, gid, 16) == 0;
-        if (!known) one.addresses.push_back(gid);
-      }
+      InterfaceAddress(device, one.mac);
+      for (const auto& address : port.ndev_addresses) one.addresses.push_back(address);
       all.push_back(one);
     }
   }

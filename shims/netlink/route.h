@@ -8,10 +8,10 @@
 
 namespace vabi::netlink {
 
-// One NETLINK_ROUTE socket of a world that has network interfaces: those of its RoCE ports and the
-// loopback interface, with the addresses that their GIDs stand for (net/core/rtnetlink.c,
-// net/ipv4/devinet.c, net/ipv6/addrconf.c). Links and addresses can be listed, routes and
-// neighbours are none; the rest is not modelled.
+// One NETLINK_ROUTE socket of a world that has network interfaces: those of its Ethernet ports and
+// the loopback interface, with their addresses (net/core/rtnetlink.c, net/ipv4/devinet.c,
+// net/ipv6/addrconf.c). Links and addresses can be listed, routes and neighbours are none; the rest
+// is not modelled.
 class RouteSocket : public RdmaSocket {
  public:
   RouteSocket(const World& world, int type) : RdmaSocket(world, type, kProtocol) {}

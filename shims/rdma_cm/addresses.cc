@@ -124,9 +124,7 @@ bool HasInterface(const World& world, uint32_t number) {
   for (uint32_t d = 0; d < world.image().device_count; ++d) {
     const DeviceImage& device = world.image().device[d];
     for (uint32_t p = 0; p < device.port_count; ++p) {
-      for (uint32_t g = 0; g < device.ports[p].gid_count; ++g) {
-        if (device.ports[p].gids[g].ndev_ifindex == number) return true;
-      }
+      if (device.ports[p].ndev[0] != '\0' && device.ports[p].ndev_ifindex == number) return true;
     }
   }
   return false;

@@ -3,6 +3,8 @@
 
 #include <span>
 
+#include "harness/world/world.h"
+
 namespace vabi::sysfs {
 namespace {
 
@@ -87,7 +89,7 @@ constexpr DriverCounters kDrivers[] = {{DriverId::rxe, kRxe, KnobId::sysfs_rxe_h
                                        {DriverId::mlx5, kMlx5, KnobId::sysfs_mlx5_hw_counters}};
 
 bool AnswersPma(const WorldImage& image, const DeviceImage& device) {
-  if (device.driver == DriverId::rxe) return image.knob[Index(KnobId::sysfs_rxe_pma)] != 0;
+  if (device.driver == DriverId::rxe) return KnobOf(image, KnobId::sysfs_rxe_pma) != 0;
   return device.driver == DriverId::mlx5;
 }
 
@@ -105,7 +107,7 @@ void DescribeCounters(const WorldImage& image, const DeviceImage& device, const 
     for (const char* name : kPmaExtended) tree->Add(port + "/counters/" + name, "0\n");
   }
   for (const DriverCounters& driver : kDrivers) {
-    const int64_t list = image.knob[Index(driver.list)];
+    const int64_t list = KnobOf(image, driver.list);
     if (driver.driver != device.driver || list == 0) continue;
     for (const HwCounter& counter : driver.names) {
       if (counter.first <= list && list <= counter.last) {
@@ -115,8 +117,7 @@ void DescribeCounters(const WorldImage& image, const DeviceImage& device, const 
     // RDMA_HW_STATS_DEFAULT_LIFESPAN
     tree->Add(port + "/hw_counters/lifespan", "10\n", 0644);
   }
-  if (image.knob[Index(KnobId::modules_cm)] == 0 ||
-      image.knob[Index(KnobId::sysfs_cm_counters)] == 0)
+  if (KnobOf(image, KnobId::modules_cm) == 0 || KnobOf(image, KnobId::sysfs_cm_counters) == 0)
     return;
   for (const char* group : kCmGroups) {
     for (const char* message : kCmMessages) {

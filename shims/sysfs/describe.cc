@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "harness/world/nodes.h"
+#include "harness/world/world.h"
 #include "shims/sysfs/counters.h"
 #include "shims/sysfs/pci.h"
 #include "shims/sysfs/port_text.h"
@@ -12,7 +13,7 @@
 namespace vabi::sysfs {
 namespace {
 
-int64_t Knob(const WorldImage& image, KnobId id) { return image.knob[Index(id)]; }
+int64_t Knob(const WorldImage& image, KnobId id) { return KnobOf(image, id); }
 
 // Where the driver core puts a device of a class: below its parent, or among the virtual ones.
 std::string ClassDirectory(const DeviceImage& device, const char* class_name) {

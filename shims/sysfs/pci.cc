@@ -61,22 +61,19 @@ const char* PciDriver(DriverId driver) {
 void DescribeNetdev(const DeviceImage& device, const PortImage& port, Tree* tree) {
   const std::string pci = PciDirectory(device);
   const std::string at = pci + "/net/" + port.ndev;
-  const uint64_t guid = device.node_guid;
-  tree->Add(
-      at + "/address",
-      Format("%02x:%02x:%02x:%02x:%02x:%02x\n", static_cast<unsigned>(guid >> 56) & 0xff,
-             static_cast<unsigned>(guid >> 48) & 0xff, static_cast<unsigned>(guid >> 40) & 0xff,
-             static_cast<unsigned>(guid >> 16) & 0xff, static_cast<unsigned>(guid >> 8) & 0xff,
-             static_cast<unsigned>(guid) & 0xff));
-  tree->Add(at + "/ifindex", Format("%u\n", port.gids[0].ndev_ifindex));
+  uint8_t mac[6];
+  InterfaceAddress(device, mac);
+  tree->Add(at + "/address", Format("%02x:%02x:%02x:%02x:%02x:%02x\n", mac[0], mac[1], mac[2],
+                                    mac[3], mac[4], mac[5]));
+  tree->Add(at + "/ifindex", Format("%u\n", port.ndev_ifindex));
   tree->Add(at + "/mtu", "1500\n", 0644);
   tree->Add(at + "/type", "1\n");  // ARPHRD_ETHER
   tree->Add(at + "/dev_id", "0x0\n");
   tree->Add(at + "/dev_port", "0\n");
   tree->Add(at + "/operstate", port.state == 4 ? "up\n" : "down\n");
   tree->Add(at + "/carrier", port.state == 4 ? "1\n" : "0\n", 0644);
-  tree->Add(at + "/uevent",
-            Format("INTERFACE=%s\nIFINDEX=%u\n", port.ndev, port.gids[0].ndev_ifindex), 0644);
+  tree->Add(at + "/uevent", Format("INTERFACE=%s\nIFINDEX=%u\n", port.ndev, port.ndev_ifindex),
+            0644);
   tree->AddLink(at + "/device", pci);
   tree->AddLink(at + "/subsystem", "/sys/class/net");
   tree->AddLink(std::string("/sys/class/net/") + port.ndev, at);

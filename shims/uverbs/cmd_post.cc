@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// POST_SEND, POST_RECV, POST_SRQ_RECV. Of the modelled drivers only rxe's user space comes here,
-// and only to ring the doorbell: POST_SEND without work requests. Work requests of POST_SEND are
-// parsed as the core does and then forgotten, as rxe forgets those of a user's queue pair; receives
-// go to the driver, which puts them into the program's queue (rxe up to 5.10).
+// POST_SEND, POST_RECV, POST_SRQ_RECV. Of the modelled drivers only rxe's and siw's user space
+// comes here, and only to ring the doorbell: POST_SEND without work requests. Work requests of
+// POST_SEND are parsed as the core does and then forgotten: rxe forgets those of a user's queue
+// pair, siw refuses them; receives go to the driver, which puts them into the program's queue (rxe
+// up to 5.10).
 #include <algorithm>
 #include <vector>
 
@@ -147,7 +148,7 @@ int PostSend(Command& c) {
     return error;
   if (const int error = CheckSends(c, *qp, arrays)) return error;
   return Answer(c, VABI_S(ib_uverbs_post_send_resp), VABI_F(ib_uverbs_post_send_resp, bad_wr),
-                arrays.count != 0 ? 1 : 0, c.driver().PostSend(c.call, qp->Real()));
+                arrays.count != 0 ? 1 : 0, c.driver().PostSend(c.call, qp->Real(), arrays.count));
 }
 
 int PostRecv(Command& c) {

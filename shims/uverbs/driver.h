@@ -137,7 +137,8 @@ class Driver {
   // cur_qp_state as QUERY_QP tells it.
   virtual QpState CurrentState(const World&, const Qp& qp) const { return qp.state; }
   virtual int DestroyQp(Call& call, Qp& qp) = 0;
-  virtual int PostSend(Call& call, Qp& qp) = 0;  // rxe's doorbell: POST_SEND with no work requests
+  // `count`: work requests, which user space keeps in mapped queues; 0 is a doorbell.
+  virtual int PostSend(Call& call, Qp& qp, uint32_t count) = 0;
   virtual int CreateSrq(Call& call, Srq& srq) = 0;
   virtual int ModifySrq(Call& call, Srq& srq, uint32_t max_wr, uint32_t limit, uint32_t mask) = 0;
   virtual void DestroySrq(Srq&) {}
@@ -193,7 +194,7 @@ class DriverBase : public Driver {
   int ResizeCq(Call&, Cq&, uint32_t) override;
   int ModifyCq(Call&, Cq&, uint16_t, uint16_t) override;
   int ReqNotifyCq(Call&, Cq&, bool) override;
-  int PostSend(Call&, Qp&) override;
+  int PostSend(Call&, Qp&, uint32_t) override;
   int CreateSrq(Call&, Srq&) override;
   int ModifySrq(Call&, Srq&, uint32_t, uint32_t, uint32_t) override;
   int CreateAh(Call&, Ah&) override;

@@ -24,7 +24,7 @@ int DriverBase::ModifyCq(Call& call, Cq&, uint16_t, uint16_t) {
 int DriverBase::ReqNotifyCq(Call& call, Cq&, bool) {
   return call.Unmodelled("driver: req_notify_cq");
 }
-int DriverBase::PostSend(Call& call, Qp&) { return call.Unmodelled("driver: post_send"); }
+int DriverBase::PostSend(Call& call, Qp&, uint32_t) { return call.Unmodelled("driver: post_send"); }
 int DriverBase::CreateSrq(Call& call, Srq&) { return call.Unmodelled("driver: create_srq"); }
 int DriverBase::ModifySrq(Call& call, Srq&, uint32_t, uint32_t, uint32_t) {
   return call.Unmodelled("driver: modify_srq");

@@ -108,7 +108,7 @@ class TestDriver : public DriverBase {
   }
   int QueryQp(Call& call, Qp&) override { return Note(call, "query_qp"); }
   int DestroyQp(Call&, Qp&) override { return Gone("destroy_qp"); }
-  int PostSend(Call& call, Qp&) override { return Note(call, "post_send"); }
+  int PostSend(Call& call, Qp&, uint32_t) override { return Note(call, "post_send"); }
   int PostRecv(Call& call, Qp&, std::span<const fabric::RecvRequest> list,
                uint32_t* posted) override {
     return Take(call, "post_recv", list, posted);

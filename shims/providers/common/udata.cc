@@ -48,7 +48,8 @@ int PinMemory(Call& call, uint64_t address, uint64_t size, bool writable, const 
   if (call.Violates(rules.range, end < address || rounded_end < end)) {
     return call.Refuse(rules.range);
   }
-  if (call.Violates(rules.nothing, rounded_end == start)) return call.Refuse(rules.nothing);
+  const uint64_t pages = (rounded_end - start) / kPage;
+  if (call.Violates(rules.pages, pages == 0 || pages > UINT32_MAX)) return call.Refuse(rules.pages);
   if (!sys::UserRangeMapped(start, rounded_end - start, writable)) return call.Refuse(rules.fault);
   return 0;
 }

@@ -39,9 +39,9 @@ int NoUdataIo(Call& call, RuleId input, RuleId fault);
 
 // Which refusals a driver's ib_umem_get (ib_umem_get_va since 7.2) makes.
 struct PinRules {
-  RuleId range;    // EINVAL: wraps around
-  RuleId nothing;  // EINVAL: no page
-  RuleId fault;    // EFAULT: not mapped, or not writable where it must be
+  RuleId range;  // EINVAL: wraps around
+  RuleId pages;  // EINVAL: none, or more than 32 bits count
+  RuleId fault;  // EFAULT: not mapped, or not writable where it must be
 };
 // core/umem.c:ib_umem_get of [address, address + size).
 int PinMemory(Call& call, uint64_t address, uint64_t size, bool writable, const PinRules& rules);

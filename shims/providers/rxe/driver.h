@@ -54,7 +54,7 @@ class RxeDriver : public DriverBase {
   int QueryQp(Call& call, Qp& qp) override;
   QpState CurrentState(const World& world, const Qp& qp) const override;
   int DestroyQp(Call& call, Qp& qp) override;
-  int PostSend(Call& call, Qp& qp) override;
+  int PostSend(Call& call, Qp& qp, uint32_t count) override;
   int PostRecv(Call& call, Qp& qp, std::span<const fabric::RecvRequest> list,
                uint32_t* posted) override;
   int PostSrqRecv(Call& call, Srq& srq, std::span<const fabric::RecvRequest> list,

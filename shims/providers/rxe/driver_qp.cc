@@ -285,7 +285,7 @@ int RxeDriver::DestroyQp(Call&, Qp& qp) {
 }
 
 // rxe_post_send, of a user's queue pair: the doorbell. What rxe's send task would do runs here.
-int RxeDriver::PostSend(Call& call, Qp& qp) {
+int RxeDriver::PostSend(Call& call, Qp& qp, uint32_t) {
   constexpr uint32_t kGuardChecks = 64;
   bool unfinished;
   {

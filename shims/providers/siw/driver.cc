@@ -134,9 +134,12 @@ int SiwDriver::AllocPd(Call&, Pd&) { return 0; }
 int SiwDriver::RegMr(Call& call, Mr& mr) {
   const World& world = call.world;
   if (call.Violates(rule::mr_empty, mr.length == 0)) return call.Refuse(rule::mr_empty);
+  const uint64_t bytes = mr.start % kPage + mr.length;  // may wrap, as siw_umem_get's may
+  if (!world.Rule(rule::mr_pages).on && (bytes + kPage - 1) / kPage > INT32_MAX)
+    return call.Unmodelled("siw of this kernel counts a region's pages in an int: these are more");
   if (const int error =
           provider::PinMemory(call, mr.start, mr.length, provider::AccessWrites(mr.access),
-                              {rule::mr_range, rule::mr_range, rule::mr_fault})) {
+                              {rule::mr_range, rule::mr_pages, rule::mr_fault})) {
     return error;
   }
   OwnedBody<16> request(world, structure::siw_ureq_reg_mr);

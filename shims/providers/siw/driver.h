@@ -49,7 +49,7 @@ class SiwDriver final : public DriverBase {
   int QueryQp(Call& call, Qp& qp) override;
   QpState CurrentState(const World&, const Qp&) const override { return QpState::kReset; }
   int DestroyQp(Call& call, Qp& qp) override;
-  int PostSend(Call& call, Qp& qp) override;
+  int PostSend(Call& call, Qp& qp, uint32_t count) override;
   int PostRecv(Call& call, Qp& qp, std::span<const fabric::RecvRequest> list,
                uint32_t* posted) override;
 

@@ -4,7 +4,10 @@
 // siw_rqe 112, siw_cqe 32, siw_cq_ctrl 8.
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "shims/providers/siw/test_siw.h"
+#include "shims/uverbs/port.h"
 
 namespace vabi::siw {
 namespace {
@@ -38,6 +41,42 @@ TEST(SiwObjects, TheDeviceIsAsItsHeaderSays) {
   EXPECT_EQ(6u, all.max_send_sge);
   EXPECT_EQ(0x200000u, all.device_cap_flags);
   EXPECT_EQ(0x2000200000u, TestSiw("debian-5.10.223").Attributes().device_cap_flags);
+}
+
+// siw_query_gid: the address of the network interface, 00:00:c0:00:01:00; core/cache.c names the
+// interface, eth0, of iWARP GIDs since 6.6. Measured on 6.12.117.
+TEST(SiwObjects, TheOneGidIsTheInterfacesAddress) {
+  for (const char* kernel : {"debian-6.1.192", "linux-6.6", "debian-6.12.117"}) {
+    TestSiw siw(kernel);
+    const Device& device = *FindDevice(0);
+    GidEntry gid;
+    ASSERT_TRUE(FindGid(device, 1, 0, &gid));
+    const uint8_t expected[16] = {0, 0, 0xc0, 0, 1, 0};
+    EXPECT_EQ(0, std::memcmp(expected, gid.raw, 16)) << kernel;
+    EXPECT_EQ(0, gid.type);
+    EXPECT_EQ(std::string(kernel) == "debian-6.1.192" ? 0u : 2u, gid.ifindex) << kernel;
+    EXPECT_FALSE(FindGid(device, 1, 1, &gid));
+  }
+}
+
+// Its network interface is a dummy of MTU 1500, which tells no longest MTU and no speed
+// (drivers/net/dummy.c): ib_mtu_int_to_enum(0) is 256, ib_get_eth_speed says 1X SDR.
+TEST(SiwObjects, ThePortIsAsItsInterface) {
+  const struct {
+    const char* kernel;
+    uint8_t max_mtu, active_mtu, width, speed;
+  } ports[] = {{"linux-5.3", 3, 0, 2, 2},
+               {"linux-5.7", 3, 3, 1, 1},
+               {"debian-6.1.192", 3, 3, 1, 1},
+               {"debian-6.12.117", 1, 3, 1, 1}};
+  for (const auto& expected : ports) {
+    TestSiw siw(expected.kernel);
+    const PortImage& port = siw.image().device[0].ports[0];
+    EXPECT_EQ(expected.max_mtu, port.max_mtu) << expected.kernel;
+    EXPECT_EQ(expected.active_mtu, port.active_mtu) << expected.kernel;
+    EXPECT_EQ(expected.width, port.active_width) << expected.kernel;
+    EXPECT_EQ(expected.speed, port.active_speed) << expected.kernel;
+  }
 }
 
 TEST(SiwObjects, ACompletionQueueIsAPowerOfTwoAndItsControlBehindIt) {

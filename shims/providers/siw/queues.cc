@@ -172,8 +172,8 @@ int SiwDriver::DestroyQp(Call&, Qp& qp) {
   return 0;
 }
 
-// siw_post_send with no work request: a doorbell
-int SiwDriver::PostSend(Call& call, Qp& qp) {
+int SiwDriver::PostSend(Call& call, Qp& qp, uint32_t count) {
+  if (call.Violates(rule::post_send_mapped, count != 0)) return call.Refuse(rule::post_send_mapped);
   if (qp.state == QpState::kErr && call.world.Knob(knob::post_send_error) != 0) return 0;
   if (call.Violates(rule::post_send_state, true)) return call.Refuse(rule::post_send_state);
   return 0;

@@ -51,10 +51,13 @@ class Rules : public TestSiw {
     body.Set(VABI_F(ib_uverbs_create_xsrq, cq_handle), Cq());
     return Command(39, request, VABI_S(ib_uverbs_create_srq_resp), {}, kSrqReply);
   }
-  long Doorbell(uint32_t qp) {
+  long PostSend(uint32_t qp, uint32_t count) {
+    const size_t element = world().Size(VABI_S(ib_uverbs_send_wr));
     Bytes request = Zero(VABI_S(ib_uverbs_post_send));
     In(request).Set(VABI_F(ib_uverbs_post_send, qp_handle), qp);
-    In(request).Set(VABI_F(ib_uverbs_post_send, wqe_size), world().Size(VABI_S(ib_uverbs_send_wr)));
+    In(request).Set(VABI_F(ib_uverbs_post_send, wr_count), count);
+    In(request).Set(VABI_F(ib_uverbs_post_send, wqe_size), element);
+    request.resize(request.size() + count * element);
     return Command(kPostSend, request, VABI_S(ib_uverbs_post_send_resp));
   }
 
@@ -100,8 +103,11 @@ const std::vector<Offence>& Offences() {
     {kNewest, "siw.create_qp.reply.short", EINVAL, [](T& t) { return t.NewQp(t.Wish(), nullptr, 28); }},
     {kNewest, "siw.modify_qp.mask", EOPNOTSUPP, [](T& t) { return t.RateLimit(); }},
     {kNewest, "siw.modify_qp.no_socket", EINVAL, [](T& t) { return t.ToState(t.Qp(), 3); }},
-    {kNewest, "siw.post_send.state", ENOTCONN, [](T& t) { return t.Doorbell(t.Qp()); }},
-    {"linux-5.3", "siw.post_send.state", ENOTCONN, [](T& t) { const uint32_t qp = t.Qp(); t.ToState(qp, 6); return t.Doorbell(qp); }},
+    {kNewest, "siw.post_send.mapped", EINVAL, [](T& t) { return t.PostSend(t.Qp(), 1); }},
+    {k56, "siw.post_send.mapped", EINVAL, [](T& t) { const uint32_t qp = t.Qp(); t.ToState(qp, 6); return t.PostSend(qp, 2); }},
+    {"linux-5.3", "siw.post_send.state", ENOTCONN, [](T& t) { return t.PostSend(t.Qp(), 1); }},
+    {kNewest, "siw.post_send.state", ENOTCONN, [](T& t) { return t.PostSend(t.Qp(), 0); }},
+    {"linux-5.3", "siw.post_send.state", ENOTCONN, [](T& t) { const uint32_t qp = t.Qp(); t.ToState(qp, 6); return t.PostSend(qp, 0); }},
     {k59, "siw.post_recv.srq", EOPNOTSUPP, [](T& t) { auto w = t.Wish(); w.has_srq = true; w.srq = t.Srq(); return t.PostRecv(w); }},
     {k510, "siw.post_recv.srq", EINVAL, [](T& t) { auto w = t.Wish(); w.recv_wr = 0; return t.PostRecv(w); }},
     {k510, "siw.post_recv.mapped", EINVAL, [](T& t) { return t.PostRecv(t.Wish()); }},
@@ -116,7 +122,8 @@ const std::vector<Offence>& Offences() {
     {kNewest, "siw.modify_srq.limit", EINVAL, [](T& t) { return t.ModifySrq(t.Srq(), 2, 0, 9); }},
     {kNewest, "siw.reg_mr.empty", EINVAL, [](T& t) { return t.NewMr({.length = 0}); }},
     {kNewest, "siw.reg_mr.range", EINVAL, [](T& t) { return t.NewMr({.length = ~uint64_t{0} - 4096}); }},
-    {"debian-6.1.192", "siw.reg_mr.fault", EFAULT, [](T& t) { return t.NewMr({.length = ~uint64_t{0} - 4096}); }},
+    {"debian-6.1.192", "siw.reg_mr.fault", EFAULT, [](T& t) { return t.NewMr({.length = 1u << 24}); }},
+    {k612, "siw.reg_mr.pages", EINVAL, [](T& t) { return t.NewMr({.length = ~uint64_t{0} >> 1}); }},
     {kNewest, "siw.reg_mr.fault", EFAULT, [](T& t) { return t.NewMr({.length = 1u << 24}); }},
     {kNewest, "siw.reg_mr.input.short", EINVAL, [](T& t) { return t.NewMr({}, 4); }},
     {kNewest, "siw.query_device.fault", EFAULT, [](T& t) { return t.Nowhere(T::Lost::kOutput, 0x80000001, t.Zero(VABI_S(ib_uverbs_ex_query_device)), VABI_S(ib_uverbs_ex_query_device_resp)); }},

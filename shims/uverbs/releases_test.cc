@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What releases of the core take otherwise than their neighbours. Expected values are from
+// drivers/infiniband/core of the releases named.
+#include "shims/uverbs/qp_state.h"
+#include "shims/uverbs/test_uverbs.h"
+
+namespace vabi {
+namespace {
+
+class Release : public UverbsTest {
+ public:
+  explicit Release(const char* kernel) : UverbsTest(kernel) {
+    Bytes reply(8);
+    EXPECT_GT(Write(0, S(VABI_S(ib_uverbs_get_context)), &reply), 0) << LastRule();
+    fds_.push_back(static_cast<int>(U32(reply, VABI_F(ib_uverbs_get_context_resp, async_fd))));
+    pd_ = AllocPd();
+    cq_ = CreateCq();
+  }
+  using UverbsTest::LastRule;
+  void TestBody() override {}
+
+  long QpWithFlags(uint32_t flags) {
+    Bytes reply(64);
+    return WriteEx(24,
+                   S(VABI_S(ib_uverbs_ex_create_qp))
+                       .With(VABI_F(ib_uverbs_ex_create_qp, pd_handle), pd_)
+                       .With(VABI_F(ib_uverbs_ex_create_qp, send_cq_handle), cq_)
+                       .With(VABI_F(ib_uverbs_ex_create_qp, recv_cq_handle), cq_)
+                       .With(VABI_F(ib_uverbs_ex_create_qp, max_send_wr), 8)
+                       .With(VABI_F(ib_uverbs_ex_create_qp, qp_type), kQptUd)
+                       .With(VABI_F(ib_uverbs_ex_create_qp, create_flags), flags)
+                       .bytes(),
+                   &reply);
+  }
+  // A queue pair in RTS stays there, with a rate limit.
+  long RateLimit(uint8_t type) {
+    const uint32_t qp = CreateQp(pd_, cq_, type);
+    static_cast<Qp*>(file().Find(ObjectType::kQp, qp))->state = QpState::kRts;
+    Struct request = S(VABI_S(ib_uverbs_ex_modify_qp));
+    const Body base = request.Sub(VABI_F(ib_uverbs_ex_modify_qp, base));
+    base.Set(VABI_F(ib_uverbs_modify_qp, qp_handle), qp);
+    base.Set(VABI_F(ib_uverbs_modify_qp, attr_mask), kQpState | kQpRateLimit);
+    base.Set(VABI_F(ib_uverbs_modify_qp, qp_state), static_cast<uint64_t>(QpState::kRts));
+    return WriteEx(26, request.bytes());
+  }
+  // A method that both kernels of a pair have.
+  std::string Refusal(bool context) {
+    if (!context) Reinstall();
+    Request call = New(VABI_C(UVERBS_OBJECT_DM), VABI_C(UVERBS_METHOD_DM_ALLOC));
+    EXPECT_EQ(-EINVAL, Ioctl(call));
+    return LastRule();
+  }
+
+ private:
+  uint32_t pd_, cq_;
+};
+
+// uverbs_cmd.c:create_qp
+TEST(Releases, FlagsOfANewQueuePair) {
+  for (const auto& [kernel, known] : {std::pair<const char*, uint32_t>{"linux-4.4", 0x2},
+                                      {"linux-4.10", 0x11e},
+                                      {"linux-4.16", 0xf1e},
+                                      {"debian-5.10.223", 0xf1e},
+                                      {"debian-7.3.4", 0xf1e}}) {
+    Release release(kernel);
+    for (int bit = 0; bit < 14; ++bit) {
+      const long result = release.QpWithFlags(1u << bit);
+      if ((known >> bit & 1) != 0) {
+        EXPECT_GT(result, 0) << kernel << " bit " << bit << ": " << release.LastRule();
+      } else {
+        EXPECT_EQ(-EINVAL, result) << kernel << " bit " << bit;
+        EXPECT_EQ("qp.create_flags", release.LastRule()) << kernel << " bit " << bit;
+      }
+    }
+  }
+}
+
+// verbs.c:qp_state_table has IB_QP_RATE_LIMIT for raw packets; since 7.2 ib_modify_qp_is_ok lets it
+// pass for all.
+TEST(Releases, RateLimits) {
+  for (const char* kernel : {"linux-4.10", "debian-5.10.223", "debian-6.12.117", "linux-6.16"}) {
+    Release release(kernel);
+    EXPECT_GT(release.RateLimit(kQptRawPacket), 0) << kernel << ": " << release.LastRule();
+    EXPECT_EQ(-EINVAL, release.RateLimit(kQptRc)) << kernel;
+    EXPECT_EQ("qp.modify.transition", release.LastRule()) << kernel;
+  }
+  Release newer("debian-7.2.13");
+  EXPECT_GT(newer.RateLimit(kQptRc), 0) << newer.LastRule();
+}
+
+// uverbs_ioctl.c:ib_uverbs_cmd_verbs looked for a context first, and uverbs_handle_method refused a
+// call without attributes, before it asked which are missing.
+TEST(Releases, TheFirstIoctlsLookedForAContextFirst) {
+  for (const char* kernel : {"linux-4.17", "linux-4.18"}) {
+    EXPECT_EQ("ioctl.no_context", Release(kernel).Refusal(false)) << kernel;
+    EXPECT_EQ("ioctl.no_attributes", Release(kernel).Refusal(true)) << kernel;
+  }
+  EXPECT_EQ("ioctl.mandatory.missing", Release("linux-4.19").Refusal(true));
+}
+
+}  // namespace
+}  // namespace vabi

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`test --relax knobs`: sets each knob of the fake kernel to each value that some kernel has, in every kernel at once,
-and asks which unit tests notice: those on the kernels that have another value.
+"""`test --relax knobs`: sets a knob of the fake kernel to a value that some kernel has, in every kernel at once, and asks
+which unit tests notice: those on kernels that have another value.
 
-A value that nothing notices is a hole: no test holds the other kernels to theirs. So is a knob that no kernel turns:
+A knob of which no value is noticed is a hole: no test holds any kernel to its value. So is a knob that no kernel turns:
 either nobody has said in which it differs, or it is a constant; unobservable.json says of which it is so.
 """
 
@@ -31,20 +31,13 @@ def models(build):
 
 
 def questions(found):
-    """What to ask, as relax.Search takes it: a row for each value, and one without for a knob that is never turned."""
-    rows = []
-    for name, all_values in found.items():
-        if len(all_values) == 1:
-            rows.append({"name": name, "knob": name, "value": None})
-        rows += [{"name": f"{name}={value}", "knob": name, "value": value}
-                 for value in all_values if len(all_values) > 1]
-    return rows
+    """What to ask, as relax.Search takes it."""
+    return [{"name": name, "values": all_values} for name, all_values in found.items()]
 
 
 def unobservable(found, path=relax.UNOBSERVABLE):
-    """{"KNOB" or "KNOB=VALUE": reason}. Raises UserError for what there is not."""
-    names = [row["name"] for row in questions(found)] + list(found)
-    return relax.unobservable(names, path, key="knob")
+    """{knob: reason}. Raises UserError for one that there is not."""
+    return relax.unobservable(list(found), path, key="knob")
 
 
 class Search(relax.Search):
@@ -53,38 +46,43 @@ class Search(relax.Search):
     def notices(self, run):
         return run.knobs
 
-    def tried(self, program, tests, question, stop):
-        return self._run(program, tests, knob=question["name"], stop=stop)
+    def tried(self, program, tests, rule, stop):
+        return self._run(program, tests, knob=rule["setting"], stop=stop)
 
-    def asked_as(self, question):
-        return question["knob"]
-
-    def reason(self, question):
-        return self._reasons.get(question["name"], self._reasons.get(question["knob"], ""))
-
-    def ask(self, question, everybody=False):
-        if question["value"] is None:
-            return relax.Answer(question, [], 0, self.reason(question))
-        answer = super().ask(question, everybody)
-        if not answer.noticed:
-            # What a world asks for while it is made, only the first test that has it is known to ask; and what runs in
-            # other processes of a test, below the shim, tells nobody.
-            for program in [*self._tests.get(question["knob"], ()), *self.silent]:
-                run = self.tried(program, (), question, not everybody)
-                answer.noticed += self.complaints(program, run.results, run)
-                if answer.noticed:
-                    break
+    def ask(self, rule, everybody=False):
+        """The Answer for one knob: who notices the first value that anybody does."""
+        answer = relax.Answer(rule, [], 0, self.reason(rule))
+        settings = [{**rule, "setting": f"{rule['name']}={value}"} for value in rule["values"] if len(rule["values"]) > 1]
+        for setting in settings:
+            known = super().ask(setting, everybody)
+            answer.noticed, answer.asked = known.noticed, known.asked
+            if answer.noticed:
+                return answer
+        for setting in settings:
+            answer.noticed = self._ask_whole_programs(setting, everybody)
+            if answer.noticed:
+                return answer
         return answer
+
+    def _ask_whole_programs(self, setting, everybody):
+        """What a world asks for while it is made, only the first test that has it is known to ask; and what runs in
+        other processes of a test, below the shim, tells nobody."""
+        for program in [*self._tests.get(setting["name"], ()), *self.silent]:
+            run = self.tried(program, (), setting, not everybody)
+            noticed = self.complaints(program, run.results, run)
+            if noticed:
+                return noticed
+        return []
 
 
 def report(answers):
     """Lines about all: how many, then the holes."""
     holes = [answer for answer in answers if answer.hole]
     excused = sum(1 for answer in answers if answer.reason and not answer.noticed)
-    lines = [f"  {len(answers)} values of knobs, {len(holes)} holes, {excused} that no test can tell apart"]
-    for answer in holes:
-        why = NEVER_TURNED if answer.rule["value"] is None else f"{answer.asked} tests ask for it"
-        lines.append(f"hole: {answer.rule['name']}: {why}")
+    lines = [f"  {len(answers)} knobs, {len(holes)} holes, {excused} that no test can turn"]
+    lines += [f"hole: {answer.rule['name']}: "
+              + (f"nobody notices {', '.join(map(str, answer.rule['values']))}" if len(answer.rule["values"]) > 1
+                 else NEVER_TURNED) for answer in holes]
     lines += [f"{relax.UNOBSERVABLE.name} says that nobody can notice {answer.rule['name']}, but {answer.noticed[0]} does"
               for answer in relax.stale(answers)]
     return lines

@@ -10,14 +10,17 @@ from verbs_abi.checks import knobs, watch
 from verbs_abi.errors import UserError
 
 ONE, BELOW = pathlib.Path("/x/one_test"), pathlib.Path("/x/below_test")
-MODELS = [{"knobs": {"same": 7, "two": 1, "many": 0, "below": 5}},
-          {"knobs": {"same": 7, "two": 0, "many": 3, "below": 6}},
-          {"knobs": {"same": 7, "two": 1, "many": 9, "below": 6}}]
+MODELS = [{"knobs": {"same": 7, "two": 1, "many": 0, "made": 1, "below": 5, "none": 1}},
+          {"knobs": {"same": 7, "two": 0, "many": 3, "made": 2, "below": 6, "none": 2}},
+          {"knobs": {"same": 7, "two": 1, "many": 9, "made": 2, "below": 6, "none": 2}}]
 
 
 class Fake:
-    """Stands for watch.run. A test that holds two kernels to their values notices either; one that knows only the
-    first kernel notices what differs from that."""
+    """Stands for watch.run. {test: (knobs that it is known to ask for, settings that it notices)}."""
+
+    TESTS = {ONE: {"A.First": (["two", "made", "none"], ["two=0"]), "A.Second": ([], ["made=1"]),
+                   "A.Third": (["many"], ["many=3", "many=9"])},
+             BELOW: {"B.Shim": ([], ["below=6"])}}  # it asks in another process
 
     def __init__(self):
         self.calls = []
@@ -26,14 +29,10 @@ class Fake:
         assert not relax
         self.calls.append((program.name, tuple(tests), knob))
         run = watch.Run()
-        if program == BELOW:  # asks nothing in its own process
-            run.results = {"B.Shim": "failed" if knob == "below=6" else "passed"}
-            run.knobs = {"B.Shim": []}
-            return run
-        wrong = {"A.Both": ("two=0", "two=1"), "A.First": ("many=3", "many=9")}
-        for test in tests or wrong:
-            run.results[test] = "failed" if knob in wrong[test] else "passed"
-        run.knobs = {"A.Both": ["two"], "A.First": ["many", "two"]}
+        for test in tests or self.TESTS[program]:
+            asks, notices = self.TESTS[program][test]
+            run.results[test] = "failed" if knob in notices else "passed"
+            run.knobs[test] = asks
         return run
 
 
@@ -48,24 +47,33 @@ def asked(reasons=None):
             for answer in search(reasons).ask_all(knobs.questions(knobs.values(MODELS)))}
 
 
-def test_each_value_that_some_kernel_has_is_a_question():
-    found = knobs.values(MODELS)
-    assert found == {"below": [5, 6], "many": [0, 3, 9], "same": [7], "two": [0, 1]}
-    assert [row["name"] for row in knobs.questions(found)] == [
-        "below=5", "below=6", "many=0", "many=3", "many=9", "same", "two=0", "two=1"]
+def test_the_values_are_those_of_all_kernels():
+    assert knobs.values(MODELS) == {"below": [5, 6], "many": [0, 3, 9], "made": [1, 2], "none": [1, 2], "same": [7],
+                                    "two": [0, 1]}
 
 
-def test_a_value_that_no_test_tells_from_another_is_a_hole():
+def test_one_value_that_is_noticed_is_enough():
     answers = asked()
-    assert answers["two=0"].noticed and answers["two=1"].noticed
-    assert answers["many=3"].noticed == ["one_test: A.First"]
-    assert answers["many=0"].hole, "the one test knows only the kernel that has it anyway"
+    assert answers["two"].noticed == ["one_test: A.First"]
+    assert answers["many"].noticed == ["one_test: A.Third"], "the second value; the first is the one test's own"
 
 
-def test_programs_that_tell_nothing_of_themselves_are_run_before_it_is_called_a_hole():
+def test_a_knob_of_which_no_value_is_noticed_is_a_hole():
+    assert asked()["none"].hole
+    assert not asked({"none": "nobody can"})["none"].hole
+
+
+def test_tests_that_are_not_known_to_ask_are_run_before_it_is_called_a_hole():
     answers = asked()
-    assert answers["below=6"].noticed == ["below_test: B.Shim"]
-    assert answers["below=5"].hole
+    assert answers["made"].noticed == ["one_test: A.Second"]
+    assert answers["below"].noticed == ["below_test: B.Shim"]
+
+
+def test_tests_that_are_known_to_ask_are_run_first():
+    found = search()
+    del found._run.calls[:]
+    found.ask({"name": "two", "values": [0, 1]})
+    assert found._run.calls == [("one_test", ("A.First",), "two=0")]
 
 
 def test_a_knob_that_no_kernel_turns_is_a_hole_unless_it_is_said_to_be_constant():
@@ -74,20 +82,19 @@ def test_a_knob_that_no_kernel_turns_is_a_hole_unless_it_is_said_to_be_constant(
 
 
 def test_the_report_names_holes_and_vain_excuses():
-    lines = knobs.report(asked({"two=0": "nobody can", "below": "only below the shim"}).values())
+    lines = knobs.report(asked({"two": "nobody can", "same": "a page has 4096 bytes"}).values())
     assert lines == [
-        "  8 values of knobs, 2 holes, 1 that no test can tell apart",
-        "hole: many=0: 1 tests ask for it",
-        "hole: same: the same in every kernel",
-        "unobservable.json says that nobody can notice below=6, but below_test: B.Shim does",
-        "unobservable.json says that nobody can notice two=0, but one_test: A.Both does",
+        "  6 knobs, 1 holes, 1 that no test can turn",
+        "hole: none: nobody notices 1, 2",
+        "unobservable.json says that nobody can notice two, but one_test: A.First does",
     ]
+    assert "hole: same: the same in every kernel" in knobs.report(asked().values())
 
 
 def test_an_excuse_for_no_knob_is_an_error(tmp_path):
     path = tmp_path / "unobservable.json"
-    path.write_text(json.dumps([{"rule": "x", "reason": "of another kind"}, {"knob": "two=2", "reason": "none"}]))
-    with pytest.raises(UserError, match="unknown knob 'two=2'"):
+    path.write_text(json.dumps([{"rule": "x", "reason": "of another kind"}, {"knob": "tow", "reason": "none"}]))
+    with pytest.raises(UserError, match="unknown knob 'tow'"):
         knobs.unobservable(knobs.values(MODELS), path)
-    path.write_text(json.dumps([{"knob": "two", "reason": "none"}, {"knob": "many=3", "reason": "none"}]))
-    assert set(knobs.unobservable(knobs.values(MODELS), path)) == {"two", "many=3"}
+    path.write_text(json.dumps([{"knob": "two", "reason": "none"}]))
+    assert knobs.unobservable(knobs.values(MODELS), path) == {"two": "none"}

@@ -108,7 +108,7 @@ def test_a_rule_with_the_wrong_errno_turns_the_check_red(tmp_path, monkeypatch):
                     reason="needs the release build")
 @pytest.mark.parametrize("changes, otherwise", (
     ([], []),
-    ([{"driver": "rxe", "op": "create_ah", "served": False, "why": "wrong on purpose"}],
+    ([{"driver": "rxe", "op": "create_user_ah", "served": False, "why": "wrong on purpose"}],
      ["test_addr.AHTest.test_create_ah", "test_addr.AHTest.test_create_ah_roce", "test_addr.AHTest.test_destroy_ah"])))
 def test_a_wrong_rule_turns_pyverbs_results_red(tmp_path, monkeypatch, changes, otherwise):
     monkeypatch.setenv("VERBS_ABI_MATRIX", str(wrong_matrix(tmp_path, changes)))

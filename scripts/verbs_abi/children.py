@@ -119,6 +119,13 @@ def interrupt(number):
     raise Interrupted(number)
 
 
+def listen():
+    """For a process that is about to become a test runner: tests that signal programs of theirs mean it, also where we
+    were started in the background (a shell's `&`, nohup) and ignore what a terminal sends."""
+    for number in (*SIGNALS, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+
+
 @contextlib.contextmanager
 def undisturbed():
     """A signal that asks us to end does so when the body is done: for what takes a moment and must not stay half done.

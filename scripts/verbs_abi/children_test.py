@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What we start does not outlive us, whichever signal ends us and wherever we wait."""
 
+import contextlib
 import os
 import pathlib
 import signal
@@ -52,7 +53,8 @@ def _wait_for(condition, what):
 def test_a_signal_leaves_no_orphan(tmp_path, wait, number, deaf):
     told = tmp_path / "told"
     with subprocess.Popen([sys.executable, "-c", US % wait, str(paths.SCRIPTS), RUNNER % deaf, str(told)],
-                          start_new_session=True) as process:
+                          start_new_session=True) as process, contextlib.ExitStack() as ends:
+        ends.callback(process.kill)  # a test that fails must not wait for what it started
         _wait_for(lambda: told.exists() and told.read_text().count(" ") == 1, "the runner starts")
         started = list(map(int, told.read_text().split()))
         assert all(map(_alive, started))

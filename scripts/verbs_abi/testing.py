@@ -114,7 +114,7 @@ def run_ctest(folder, junit, extra=()):
     ]
     if progress.for_people(sys.stdout):
         command.append("--progress")
-    result = children.run(command, env=_environment(), stdin=subprocess.DEVNULL)
+    result = children.run(command, env=_environment(), stdin=subprocess.DEVNULL, preexec_fn=children.listen)
     # With no tests at all ctest writes no file.
     return (count(junit) if junit.exists() else Count()), result.returncode
 
@@ -137,7 +137,8 @@ def run_pytest(junit, root=paths.ROOT, extra=()):
         str(root / "scripts"),
         *extra,
     ]
-    result = children.run(command, cwd=root, env=_environment(), stdin=subprocess.DEVNULL)
+    result = children.run(command, cwd=root, env=_environment(), stdin=subprocess.DEVNULL,
+                          preexec_fn=children.listen)
     if result.returncode == 5:  # pytest's word for "no tests"
         return Count(), 0
     return count(junit), result.returncode

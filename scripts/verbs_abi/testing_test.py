@@ -2,6 +2,7 @@
 """Counting test results."""
 
 import argparse
+import signal
 
 import pytest
 
@@ -96,6 +97,16 @@ def test_python_tests_are_run_and_counted(tmp_path):
         "import pytest\ndef test_a(): pass\ndef test_b(): assert 0\n"
         "@pytest.mark.skip\ndef test_c(): pass\n",
     ) == ("1 passed, 1 failed, 1 skipped", 1)
+
+
+def test_tests_hear_signals_also_where_the_caller_ignores_them(tmp_path):
+    old = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell does for what it starts with &
+    try:
+        assert run_pytest(tmp_path, "import subprocess\ndef test_a():\n"
+                          "    assert subprocess.run(['sh', '-c', 'kill -INT $$; sleep 1']).returncode == -2\n"
+                          ) == ("1 passed, 0 failed, 0 skipped", 0)
+    finally:
+        signal.signal(signal.SIGINT, old)
 
 
 def test_a_file_that_cannot_be_imported_is_a_failure(tmp_path):

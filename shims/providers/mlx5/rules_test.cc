@@ -560,6 +560,7 @@ const std::vector<Offence>& Offences() {
     // cq.c
     {kNewest, "mlx5.create_cq.entries", EINVAL, Open([](T& t) { return t.NewCqEx((1 << 22) + 1, 0); })},
     {kNewest, "mlx5.create_cq.flags", EOPNOTSUPP, Open([](T& t) { return t.NewCqEx(15, 4); })},
+    {"linux-4.10", "mlx5.create_cq.flags", EOPNOTSUPP, Open([](T& t) { return t.NewCqEx(15, 4); })},
     {kNewest, "mlx5.create_cq.length", EINVAL, Open([](T& t) { return t.NewCq(Cut(t.CqDriver(), 16)); })},
     {kNewest, "mlx5.create_cq.padding", EOPNOTSUPP, Open([](T& t) { return t.NewCq(t.CqDriver().With(CQ(flags), 1).bytes()); })},
     {kNewest, "mlx5.resize_cq.entries", EINVAL, Open([](T& t) { return t.Resize((1 << 22) + 1, t.Resizing().bytes()); })},
@@ -579,6 +580,7 @@ const std::vector<Offence>& Offences() {
         return t.NewQpEx({{EXQP(max_recv_wr), 32769}, {EXQP(send_cq_handle), cq}, {EXQP(recv_cq_handle), cq}}, t.QpDriver().bytes()); })},
     {kNewest, "mlx5.create_qp.rq_signature", EINVAL, Open([](T& t) { return t.NewQp(t.QpDriver().With(QP(flags), 1).With(QP(rq_wqe_shift), 3).bytes()); })},
     {kNewest, "mlx5.create_qp.bfreg", EINVAL, Open([](T& t) { return t.NewQp(t.QpDriver().With(QP(flags), 1 << 3).With(QP(bfreg_index), 5).bytes()); })},
+    {kNewest, "mlx5.memory.fault", EFAULT, Open([](T& t) { return t.NewQp(t.QpDriver().With(QP(buf_addr), 0).bytes()); })},
     {kNewest, "mlx5.create_qp.overflow", EINVAL, Open([](T& t) { return t.NewQp(t.QpDriver().With(QP(rq_wqe_count), 1 << 23).With(QP(rq_wqe_shift), 9).bytes()); })},
 
     // qp.c:create_rss_raw_qp_tir and what comes before it
@@ -615,6 +617,10 @@ const std::vector<Offence>& Offences() {
     // Since 4.19 the core looks at both before the driver does.
     {"linux-4.16", "mlx5.modify_qp.sgid", EINVAL, Open([](T& t) { return t.RtrTo(VABI_F(ib_uverbs_qp_dest, sgid_index), 255); })},
     {"linux-4.16", "mlx5.modify_qp.grh", EINVAL, OnEthernet([](T& t) { return t.RtrTo(VABI_F(ib_uverbs_qp_dest, is_global), 0); })},
+    // 300, 600 and 800 Gb/s were the highest.
+    {"linux-4.20", "mlx5.modify_qp.static_rate", EINVAL, Open([](T& t) { return t.RtrTo(VABI_F(ib_uverbs_qp_dest, static_rate), 19); })},
+    {"linux-6.6", "mlx5.modify_qp.static_rate", EINVAL, Open([](T& t) { return t.RtrTo(VABI_F(ib_uverbs_qp_dest, static_rate), 23); })},
+    {"linux-6.16", "mlx5.modify_qp.static_rate", EINVAL, Open([](T& t) { return t.RtrTo(VABI_F(ib_uverbs_qp_dest, static_rate), 24); })},
     {kNewest, "mlx5.modify_qp.static_rate", EINVAL, Open([](T& t) { return t.RtrTo(VABI_F(ib_uverbs_qp_dest, static_rate), 1); })},
     {kNewest, "mlx5.modify_qp.transition", EINVAL, Open([](T& t) { t.Connect(); return t.Modify(t.qp_, 0x1, {{MODIFY(qp_state), 4}}); })},
     {kNewest, "mlx5.modify_qp.rate_limit", EOPNOTSUPP, Open([](T& t) { t.Connect();
@@ -652,6 +658,7 @@ const std::vector<Offence>& Offences() {
     {kNewest, "mlx5.rereg_mr.implicit", EOPNOTSUPP, Open([](T& t) { t.RegMr(0, UINT64_MAX, 0, kOnDemand | kLocalWrite); return t.ReregAccess(kLocalWrite); })},
     {kNewest, "mlx5.reg_dm_mr.access", EINVAL, Open([](T& t) { return t.Go(t.DmMr(kZeroBased | kMwBind)); })},
     {kNewest, "mlx5.advise_mr.advice", EOPNOTSUPP, Open([](T& t) { return t.Go(t.Advise(3, t.Paged(kLocalWrite), t.pd_)); })},
+    {"linux-5.9", "mlx5.advise_mr.advice", EOPNOTSUPP, Open([](T& t) { return t.Go(t.Advise(2, t.Paged(kLocalWrite), t.pd_)); })},
     {kNewest, "mlx5.advise_mr.key", ENOENT, Open([](T& t) { return t.Go(t.Advise(0, 0x12345600, t.pd_)); })},
     {kNewest, "mlx5.advise_mr.pd", EPERM, Open([](T& t) { return t.Go(t.Advise(0, t.Paged(kLocalWrite), t.Pd())); })},
     {kNewest, "mlx5.advise_mr.write", EPERM, Open([](T& t) { return t.Go(t.Advise(1, t.Paged(kRemoteRead), t.pd_)); })},
@@ -677,6 +684,7 @@ const std::vector<Offence>& Offences() {
     {kNewest, "mlx5.data_direct.none", ENODEV, Open([](T& t) { Request call = t.New(VABI_C(UVERBS_OBJECT_DEVICE), VABI_C(MLX5_IB_METHOD_GET_DATA_DIRECT_SYSFS_PATH));
         call.AddOut(t.C(VABI_C(MLX5_IB_ATTR_GET_DATA_DIRECT_SYSFS_PATH)), t.out_); return t.Go(call); })},
     {kNewest, "mlx5.devx.no_uid", EINVAL, Open([](T& t) { return t.Go(t.Devx(0x101)); })},
+    {"linux-4.19", "mlx5.devx.no_uid", EPERM, Open([](T& t) { return t.Go(t.Devx(0x100)); })},  // no list of exceptions yet
     {kNewest, "mlx5.devx.not_general", EINVAL, [](T& t) { t.OpenContext(0, 1); return t.Go(t.Devx(0x500)); }},
     {kNewest, "mlx5.devx.uar", EINVAL, Open([](T& t) { return t.Go(t.DevxNumber(VABI_C(MLX5_IB_METHOD_DEVX_QUERY_UAR), VABI_C(MLX5_IB_ATTR_DEVX_QUERY_UAR_USER_IDX), VABI_C(MLX5_IB_ATTR_DEVX_QUERY_UAR_DEV_IDX), 0)); })},
     {kNewest, "mlx5.devx.eqn", ENOENT, Open([](T& t) { return t.Go(t.DevxNumber(VABI_C(MLX5_IB_METHOD_DEVX_QUERY_EQN), VABI_C(MLX5_IB_ATTR_DEVX_QUERY_EQN_USER_VEC), VABI_C(MLX5_IB_ATTR_DEVX_QUERY_EQN_DEV_EQN), 99)); })},

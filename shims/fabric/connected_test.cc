@@ -64,6 +64,23 @@ TEST_F(Connected, InlineNeedsNoKey) {
   EXPECT_EQ(memcmp(b.memory, data, sizeof(data)), 0);
 }
 
+// Bytes in the request come before those that it points to.
+TEST_F(Connected, InlineBytesAndElementsAreOneMessage) {
+  const uint8_t data[] = {1, 2, 3, 4, 5};
+  b.qp.Receive(1, {b.At(0, 64)});
+  SendRequest request = Request(Opcode::kSend, {a.At(100, 20), a.At(500, 30)});
+  request.inline_data = data;
+  request.inline_length = sizeof(data);
+  EXPECT_EQ(Run(request).byte_length, 55u);
+  EXPECT_EQ(b.qp.completed.at(0).completion.byte_length, 55u);
+  EXPECT_EQ(memcmp(b.memory, data, sizeof(data)), 0);
+  EXPECT_EQ(memcmp(b.memory + 5, a.memory + 100, 20), 0);
+  EXPECT_EQ(memcmp(b.memory + 25, a.memory + 500, 30), 0);
+  request.sges[1].lkey = 0xbad;
+  b.qp.Receive(2, {b.At(0, 64)});
+  EXPECT_EQ(Run(request).status, Status::kLocalProtection);
+}
+
 TEST_F(Connected, NothingAtAllIsAMessageToo) {
   b.qp.Receive(1, {});
   EXPECT_EQ(Run(Request(Opcode::kSend, {})).status, Status::kSuccess);

@@ -35,6 +35,7 @@ TEST_F(Datagram, ArrivesBehindFortyBytes) {
   const Completion& got = b.qp.completed[0].completion;
   EXPECT_EQ(got.byte_length, 104u);
   EXPECT_TRUE(got.has_grh);
+  EXPECT_EQ(got.network_header, NetworkHeader::kIpv6);
   EXPECT_EQ(got.source_qpn, a.qp.qpn);
   EXPECT_EQ(got.immediate, 99u);
   // IPv6 header (RFC 8200): version 6, class, label; payload length, UDP, hop limit; both
@@ -64,7 +65,8 @@ TEST_F(Datagram, OverIpv4TheHeaderStandsInTheSecondHalf) {
   memcpy(request.address.dgid, ours, 16);
   request.address.hop_limit = 64;
   EXPECT_EQ(Run(request).status, Status::kSuccess);
-  EXPECT_EQ(a.qp.completed.size(), 1u);
+  ASSERT_EQ(a.qp.completed.size(), 1u);
+  EXPECT_EQ(a.qp.completed[0].completion.network_header, NetworkHeader::kIpv4);
   const uint8_t zeros[20] = {};
   EXPECT_EQ(memcmp(a.memory, zeros, 20), 0);
   EXPECT_EQ(a.memory[20], 0x45);

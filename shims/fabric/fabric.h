@@ -82,7 +82,8 @@ struct SendRequest {
   uint64_t wr_id = 0;  // for drivers that keep it in the queue (rxe)
   uint32_t sge_count = 0;
   Sge sges[kMaxSge];
-  const uint8_t* inline_data = nullptr;  // instead of sges; already gathered
+  // Bytes of the request itself, in front of what the sges point to; null: none.
+  const uint8_t* inline_data = nullptr;
   uint32_t inline_length = 0;
   uint64_t remote_address = 0;
   uint32_t rkey = 0;
@@ -107,6 +108,10 @@ struct RecvRequest {
   uint16_t index = 0;  // the driver's: WQE index
 };
 
+// What the 40 bytes in front of a datagram are (enum rdma_network_type): a GRH (InfiniBand, RoCE
+// v1), or the IP header of RoCE v2.
+enum class NetworkHeader : uint8_t { kGrh, kIpv6, kIpv4 };
+
 struct Completion {
   Status status = Status::kSuccess;
   Opcode opcode = Opcode::kSend;  // of the request that caused it
@@ -119,6 +124,7 @@ struct Completion {
   uint16_t source_lid = 0;
   uint8_t sl = 0, dlid_path_bits = 0;
   uint16_t pkey_index = 0;
+  NetworkHeader network_header = NetworkHeader::kGrh;  // datagrams, where has_grh
 };
 
 // A memory region or window as the NIC sees it.

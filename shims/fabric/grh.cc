@@ -8,6 +8,7 @@ namespace vabi::fabric {
 namespace {
 
 constexpr uint8_t kNextHeaderIba = 0x1b, kUdp = 17;
+constexpr uint8_t kIpv4NoOptions = 0x45;  // version, header length in words
 // Behind the network header of a RoCE v2 datagram: UDP 8, BTH 12, DETH 8, ICRC 4 bytes.
 constexpr uint64_t kRoceOverhead = 32;
 // Behind a GRH: BTH 12, DETH 8, ICRC 4.
@@ -39,7 +40,7 @@ void MakeGrh(const Endpoint& sender, const AddressVector& address, uint64_t leng
   if (!infiniband && memcmp(sgid, kMappedIpv4, sizeof(kMappedIpv4)) == 0) {
     // RoCE v2 over IPv4: the header stands in the second half (IBTA annex A17).
     uint8_t* ip = out + 20;
-    ip[0] = 0x45;
+    ip[0] = kIpv4NoOptions;
     ip[1] = address.traffic_class;
     Put16(ip + 2, 20 + padded + kRoceOverhead);
     ip[6] = 0x40;  // do not fragment
@@ -59,6 +60,11 @@ void MakeGrh(const Endpoint& sender, const AddressVector& address, uint64_t leng
   out[7] = address.hop_limit;
   memcpy(out + 8, sgid, 16);
   memcpy(out + 24, address.dgid, 16);
+}
+
+NetworkHeader NetworkHeaderOf(const uint8_t header[kGrhBytes]) {
+  if (header[0] == 0 && header[20] == kIpv4NoOptions) return NetworkHeader::kIpv4;
+  return header[6] == kUdp ? NetworkHeader::kIpv6 : NetworkHeader::kGrh;
 }
 
 }  // namespace vabi::fabric

@@ -54,6 +54,8 @@ void Deliver(Endpoint& responder, const Message& message, Reply* reply);
 // there.
 void MakeGrh(const Endpoint& sender, const AddressVector& address, uint64_t length,
              uint8_t out[kGrhBytes]);
+// Which of these it is.
+NetworkHeader NetworkHeaderOf(const uint8_t header[kGrhBytes]);
 
 }  // namespace vabi::fabric
 

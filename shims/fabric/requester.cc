@@ -86,20 +86,20 @@ bool Requester::ReadsBack() const {
 }
 
 uint64_t Requester::Length() const {
-  if (request_.inline_data != nullptr) return request_.inline_length;
   if (IsAtomic(request_.opcode)) return 8;
   if (request_.opcode == Opcode::kFlush) return request_.flush_length;
-  uint64_t length = 0;
+  uint64_t length = request_.inline_data != nullptr ? request_.inline_length : 0;
   for (uint32_t i = 0; i < request_.sge_count; ++i) length += request_.sges[i].length;
   return length;
 }
 
 SgeFault Requester::Gather() {
+  uint64_t rest = length_;
   if (request_.inline_data != nullptr) {
     payload_.Add(reinterpret_cast<uint64_t>(request_.inline_data), request_.inline_length);
-    return SgeFault::kNone;
+    rest -= request_.inline_length;
   }
-  return MapSges(endpoint_, request_.sges, request_.sge_count, 0, length_, 0, &payload_);
+  return MapSges(endpoint_, request_.sges, request_.sge_count, 0, rest, 0, &payload_);
 }
 
 void Requester::Fill(Message* message) const {

@@ -353,6 +353,7 @@ class Responder {
       completion.immediate = message_.immediate;
     if (endpoint_.service == Service::kUd) {
       completion.has_grh = message_.has_grh;
+      if (message_.has_grh) completion.network_header = NetworkHeaderOf(message_.grh);
       completion.source_qpn = message_.source_qpn;
       completion.source_lid = message_.source_lid;
       completion.sl = message_.sl;

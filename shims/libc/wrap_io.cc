@@ -102,22 +102,6 @@ ssize_t WriteParts(int fd, const struct ::iovec* parts, int count, int flags) {
   return result;
 }
 
-[[gnu::noinline]] void* MmapFake(void* address, size_t size, int protection, int flags, int fd,
-                                 off_t offset) {
-  const std::shared_ptr<File> file = FdTable::Get(fd);
-  long result = -EBADF;
-  if (file != nullptr) {
-    const KeepErrno keep;
-    result = file->Mmap(address, size, protection, flags, offset);
-    if (result >= 0 || result < -4095) NoteUse(fd);
-  }
-  if (result < 0 && result >= -4095) {
-    errno = static_cast<int>(-result);
-    return MAP_FAILED;
-  }
-  return reinterpret_cast<void*>(result);
-}
-
 // Is there a position in it (FMODE_PREAD, FMODE_PWRITE)? The devices (stream_open) and event files
 // have none, attribute files do. 0, or -errno.
 int CheckPosition(int fd, off_t offset) {
@@ -155,6 +139,22 @@ ssize_t PartsHere(Parts run, int fd, const struct ::iovec* parts, int count, off
 bool IsFake(int fd) { return VABI_UNLIKELY((BitsOf(fd) & kFake) != 0); }
 
 }  // namespace
+
+void* MmapFake(void* address, size_t size, int protection, int flags, int fd, off_t offset) {
+  const std::shared_ptr<File> file = FdTable::Get(fd);
+  long result = -EBADF;
+  if (file != nullptr) {
+    const KeepErrno keep;
+    result = file->Mmap(address, size, protection, flags, offset);
+    if (result >= 0 || result < -4095) NoteUse(fd);
+  }
+  if (result < 0 && result >= -4095) {
+    errno = static_cast<int>(-result);
+    return MAP_FAILED;
+  }
+  return reinterpret_cast<void*>(result);
+}
+
 }  // namespace vabi::libc
 
 using namespace vabi::libc;  // NOLINT: this file defines libc's names

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Raw system calls go past every wrapper. What they do to a fake descriptor cannot be made right
-// here, but it is named in the trace, so that the outcome is not taken for a pass.
+// System calls by number go past the other wrappers. What reads, writes, asks or maps a fake
+// descriptor is served (programs that watch mappings, such as UCX, patch mmap and call the system
+// by number); what else is done to one is named in the trace, so that the outcome is not taken for
+// a pass.
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <sys/socket.h>
@@ -13,6 +15,39 @@
 #include "shims/libc/paths.h"
 
 namespace {
+
+// A call on a fake descriptor that is answered as its wrapper would; false: another one.
+bool Served(long number, const long (&a)[6], long* result) {
+  const int fd = static_cast<int>(a[number == SYS_mmap ? 4 : 0]);
+  auto* const memory = reinterpret_cast<void*>(a[1]);
+  const auto size = static_cast<size_t>(a[2]);
+  switch (number) {
+    case SYS_read:
+      return *result = wrap_read(fd, memory, size), true;
+    case SYS_write:
+      return *result = wrap_write(fd, memory, size), true;
+    case SYS_readv:
+      return *result = wrap_readv(fd, static_cast<struct ::iovec*>(memory), static_cast<int>(size)),
+             true;
+    case SYS_writev:
+      return *result =
+                 wrap_writev(fd, static_cast<struct ::iovec*>(memory), static_cast<int>(size)),
+             true;
+    case SYS_pread64:
+      return *result = wrap_pread64(fd, memory, size, a[3]), true;
+    case SYS_pwrite64:
+      return *result = wrap_pwrite64(fd, memory, size, a[3]), true;
+    case SYS_ioctl:
+      return *result = wrap_ioctl(fd, static_cast<unsigned long>(a[1]), a[2]), true;
+    case SYS_mmap:
+      return *result = reinterpret_cast<long>(
+                 vabi::libc::MmapFake(reinterpret_cast<void*>(a[0]), static_cast<size_t>(a[1]),
+                                      static_cast<int>(a[2]), static_cast<int>(a[3]), fd, a[5])),
+             true;
+    default:
+      return false;
+  }
+}
 
 // Which argument is a descriptor that may be ours; -1: none.
 int DescriptorArgument(long number) {
@@ -93,6 +128,8 @@ long wrap_syscall(long number, ...) {
   }
   const int at = DescriptorArgument(number), path = PathArgument(number);
   if (at >= 0 && (BitsOf(static_cast<int>(a[at])) & kFake) != 0) {
+    long result;
+    if (Served(number, a, &result)) return result;
     TraceEvent("not_intercepted", "a raw system call on a fake descriptor");
   } else if (path >= 0 && IsOurPath(path == 0 ? AT_FDCWD : static_cast<int>(a[0]),
                                     reinterpret_cast<const char*>(a[path]))) {

@@ -108,7 +108,7 @@ def test_a_static_child_is_named_in_the_trace_and_at_the_end(tmp_path):
 
 RAW = ("import ctypes, os\n"
        "fd = os.open('/dev/infiniband/uverbs0', os.O_RDWR)\n"
-       "for _ in range(10_000): ctypes.CDLL(None).syscall(0, fd, ctypes.create_string_buffer(8), 8)\n")
+       "for _ in range(10_000): ctypes.CDLL(None).syscall(5, fd, ctypes.create_string_buffer(256))\n")
 
 
 @pytest.mark.parametrize("traced", (True, False))

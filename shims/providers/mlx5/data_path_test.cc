@@ -256,6 +256,31 @@ TEST_F(DataPath, DatagramsBringAGrh) {
   Next(0);
 }
 
+// cq.c:handle_responder: on Ethernet bits 24 and 25 tell what the 40 bytes are
+// (MLX5_CQE_ROCE_L3_HEADER_TYPE_IPV4 is 2); bit 27: UDP follows.
+TEST_F(DataPath, OnEthernetTheCompletionTellsTheDatagramsHeader) {
+  image().device[0].link = LinkLayer::kEthernet;
+  image().device[0].ports[0].lid = 0;
+  const uint8_t gid[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 1};
+  std::memcpy(image().device[0].ports[0].gids[0].raw, gid, sizeof(gid));
+  image().device[0].ports[0].gids[0].type = 2;
+  Reinstall();
+  SetUp();
+  Pair(4);
+  right_.Receive(To(), 100, lkey_);
+  Bytes wqe = Data(From(), 20, 64);
+  Put32(wqe.data() + 16, 0x11);
+  Put32(wqe.data() + 24, 0x80000000 | right_.number);
+  wqe[28] = 5;  // a service level is not told
+  wqe[43] = 64;
+  Put32(wqe.data() + 44, 1u << 30);
+  std::memcpy(wqe.data() + 48, gid, sizeof(gid));
+  left_.Post(wqe, kSend, kSignaled);
+  Settle();
+  EXPECT_EQ(2u | 8, Get32(Next(2) + 24) >> 24 & 0xf);
+  EXPECT_EQ(0x45, To()[20]) << "IPv4, 20 bytes";
+}
+
 TEST_F(DataPath, UnreliableMessagesVanish) {
   Pair(3);
   left_.Post(Data(From(), 4), kSend, kSignaled);

@@ -57,10 +57,9 @@ void QueuePair::Transmit(const Wqe& wqe, const fabric::SendRequest& request,
                          Completion* completion) {
   *completion = Completion();
   static auto* const bytes = new std::vector<uint8_t>();  // guarded by the fabric's lock
-  uint64_t length = request.inline_data != nullptr ? request.inline_length : 0;
-  if (request.inline_data == nullptr) {
-    for (uint32_t i = 0; i < request.sge_count; ++i) length += request.sges[i].length;
-  }
+  const uint64_t carried = request.inline_data != nullptr ? request.inline_length : 0;
+  uint64_t length = carried;
+  for (uint32_t i = 0; i < request.sge_count; ++i) length += request.sges[i].length;
   if (length > kMaxFrame) {
     trace::Event("unmodelled", "mlx5: a frame of more than 64 KiB");
     return FailSend(Status::kLocalLength, completion);
@@ -71,18 +70,16 @@ void QueuePair::Transmit(const Wqe& wqe, const fabric::SendRequest& request,
   bytes->assign(ethernet + kEthHeaders, ethernet + kEthHeaders + headers);
   bytes->resize(headers + length);
   uint8_t* at = bytes->data() + headers;
-  if (request.inline_data != nullptr) {
-    std::memcpy(at, request.inline_data, length);
-  } else {
-    fabric::Spans spans;
-    if (fabric::MapSges(*this, request.sges, request.sge_count, 0, length, 0, &spans) !=
-        fabric::SgeFault::kNone) {
-      return FailSend(Status::kLocalProtection, completion);
-    }
-    for (uint32_t i = 0; i < spans.count; ++i) {
-      fabric::ReadMemory(at, spans.at[i].address, spans.at[i].length);
-      at += spans.at[i].length;
-    }
+  if (carried != 0) std::memcpy(at, request.inline_data, carried);
+  at += carried;
+  fabric::Spans spans;
+  if (fabric::MapSges(*this, request.sges, request.sge_count, 0, length - carried, 0, &spans) !=
+      fabric::SgeFault::kNone) {
+    return FailSend(Status::kLocalProtection, completion);
+  }
+  for (uint32_t i = 0; i < spans.count; ++i) {
+    fabric::ReadMemory(at, spans.at[i].address, spans.at[i].length);
+    at += spans.at[i].length;
   }
   completion->byte_length = static_cast<uint32_t>(bytes->size());
   const Frame frame = {bytes->data(), static_cast<uint32_t>(bytes->size())};

@@ -178,8 +178,11 @@ void QueuePair::CompleteReceive(const fabric::RecvRequest& request, const Comple
   }
   cqe[kCqePathBits] = completion.dlid_path_bits & 0x7f;
   Store16(cqe + kCqeSlid, completion.source_lid);
-  Store32(cqe + kCqeFlagsRqpn, (completion.has_grh ? 1u << kCqeGrhShift : 0) |
-                                   uint32_t{completion.sl} << kCqeSlShift |
+  // On Ethernet the place of the service level tells the datagram's header (cq.c:handle_responder).
+  const bool ethernet = !fabric::IsInfiniband(device, port);
+  const uint32_t sl = ethernet ? kCqeRoceHeader[static_cast<int>(completion.network_header)]
+                               : uint32_t{completion.sl};
+  Store32(cqe + kCqeFlagsRqpn, (completion.has_grh ? 1u << kCqeGrhShift : 0) | sl << kCqeSlShift |
                                    (frame ? 0 : completion.source_qpn & 0xffffff));
   Emit(queue, text);
 }

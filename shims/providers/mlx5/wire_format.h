@@ -108,6 +108,9 @@ inline constexpr uint32_t kCqePathBits = 17, kCqeSlid = 22, kCqeFlagsRqpn = 24, 
                           kCqeVendor = 54, kCqeSyndrome = 55, kCqeOpcodeQpn = 56,
                           kCqeWqeCounter = 60, kCqeOpOwn = 63;
 inline constexpr int kCqeGrhShift = 28, kCqeSlShift = 24;
+// By fabric::NetworkHeader: MLX5_CQE_ROCE_L3_HEADER_TYPE_GRH, _IPV6, _IPV4 (linux/mlx5/device.h);
+// bit 3: there is a UDP header.
+inline constexpr uint8_t kCqeRoceHeader[] = {0, 1 | 8, 2 | 8};
 inline constexpr uint8_t kCqeSolicited = 1 << 1;
 
 enum CqeOpcode : uint8_t {

@@ -97,7 +97,6 @@ Translation ReadData(Reader* reader, fabric::SendRequest* request) {
     const uint8_t* segment = reader->at();
     const uint32_t count = Load32(segment);
     if ((count & kInline) == 0) {
-      if (request->inline_data != nullptr) return Translation::kUnmodelled;
       if (request->sge_count == fabric::kMaxSge) return Translation::kMalformed;
       const uint32_t length = count == 0 ? static_cast<uint32_t>(kTwoGigabytes) : count;
       request->sges[request->sge_count++] = {Load64(segment + 8), length, Load32(segment + 4)};
@@ -107,7 +106,7 @@ Translation ReadData(Reader* reader, fabric::SendRequest* request) {
     const uint32_t length = count & ~kInline;
     const uint32_t padded = (kInlineHeader + length + kSegment - 1) / kSegment * kSegment;
     if (length > reader->left() || reader->Take(padded) == nullptr) return Translation::kMalformed;
-    // No library mixes them, or sends several.
+    // Bytes in front of pointers UCX sends (a header of its own), nobody others.
     if (request->inline_data != nullptr || request->sge_count != 0) return Translation::kUnmodelled;
     request->inline_data = segment + kInlineHeader;
     request->inline_length = length;

@@ -93,6 +93,20 @@ TEST_F(WorkQueueTest, ElementsAndInlineDataWrapAroundTheRing) {
   for (uint32_t i = 0; i < 60; ++i) EXPECT_EQ(i + 1, request_.inline_data[i]);
 }
 
+TEST_F(WorkQueueTest, InlineDataMayStandInFrontOfPointers) {
+  Control(0, 0x0a, 1 + 2 + 1);
+  Word(16, 0x80000000 | 20);  // 4 + 20 bytes: two segments
+  for (size_t i = 0; i < 20; ++i) bytes_[20 + i] = static_cast<uint8_t>(i + 1);
+  Word(48, 7), Word(52, 0x42), Quad(56, 0x3000);
+  ASSERT_EQ(Translation::kRequest, Run(0));
+  ASSERT_EQ(20u, request_.inline_length);
+  for (uint32_t i = 0; i < 20; ++i) EXPECT_EQ(i + 1, request_.inline_data[i]);
+  ASSERT_EQ(1u, request_.sge_count);
+  EXPECT_EQ(0x3000u, request_.sges[0].address);
+  EXPECT_EQ(7u, request_.sges[0].length);
+  EXPECT_EQ(0x42u, request_.sges[0].lkey);
+}
+
 TEST_F(WorkQueueTest, DatagramsCarryTheirAddress) {
   Control(0, 0x0a, 1 + 3 + 1);
   Word(16, 0x111);               // qkey

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs the tests that rdma-core ships with pyverbs, each in a process of its own, and tells of each in one line.
 
-    python3 run_pyverbs.py TESTS_FOLDER [--dev NAME] [--only PATTERN] [--seconds N] [--jobs N]
+    python3 run_pyverbs.py TESTS_FOLDER [--dev NAME] [--only PATTERN] [--alone PATTERN] [--seconds N] [--jobs N]
 
 TESTS_FOLDER is the package's documentation folder with them; files there may be gzipped. For each test a JSON object:
-{"test": "test_qp.QPTest.test_create_rc_qp", "result": "passed|failed|skipped|crashed|hung", "message": …, "seconds": …}
+{"test": "test_qp.QPTest.test_create_rc_qp", "result": "passed|failed|skipped|crashed|hung", "message": …, "seconds": …,
+ "pids": processes of the test, "expects_error": it waited for an error and got it}
 Exit status 0: all were run, whatever came of them. A test that crashes or hangs harms no other: it is forked off
 before any device is open.
 """
@@ -75,15 +76,30 @@ class Result(unittest.TestResult):
             self.outcome, self.text = "skipped", reason
 
 
+def note_expected_errors(noted):
+    """Tells in noted["count"] how often assertRaises caught what it was there for."""
+    context = unittest.case._AssertRaisesContext  # pylint: disable=protected-access
+    leave = context.__exit__
+
+    def counting(self, kind, value, trace):
+        caught = leave(self, kind, value, trace)
+        noted["count"] += bool(caught and kind is not None)
+        return caught
+
+    context.__exit__ = counting
+
+
 def run_here(test, pipe):
     """In the child: the outcome goes into the pipe."""
     os.setpgid(0, 0)
     null = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(null, number)
-    result = Result()
+    result, noted = Result(), {"count": 0}
+    note_expected_errors(noted)
+    os.register_at_fork(after_in_child=lambda: os.write(pipe, f"{os.getpid()}\n".encode()))
     test.run(result)
-    os.write(pipe, json.dumps([result.outcome, result.text]).encode())
+    os.write(pipe, json.dumps([result.outcome, result.text, noted["count"] > 0]).encode() + b"\n")
     os._exit(0)  # no destructors of a library that a test may have left in any state
 
 
@@ -98,7 +114,7 @@ def run_one(test, seconds):
         finally:
             os._exit(1)
     os.close(writing)
-    told = b""
+    told, expects_error = b"", False
     while True:
         left = start + seconds - time.monotonic()
         ready = select.select([reading], [], [], max(0, left))[0]
@@ -116,15 +132,18 @@ def run_one(test, seconds):
         pass
     status = os.waitpid(child, 0)[1]
     os.close(reading)
+    lines = [json.loads(line) for line in told.decode().splitlines()]
+    ends = [line for line in lines if isinstance(line, list)]
     if outcome is None:
-        if told:
-            outcome, text = json.loads(told)
+        if ends:
+            outcome, text, expects_error = ends[0]
         else:
             sign = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
             outcome = "crashed"
             text = signal.Signals(sign).name if sign else f"exit status {os.WEXITSTATUS(status)}"
     return {"test": test.id(), "result": outcome, "message": text or None,
-            "seconds": round(time.monotonic() - start, 3)}
+            "seconds": round(time.monotonic() - start, 3), "expects_error": expects_error,
+            "pids": [child, *(line for line in lines if isinstance(line, int))]}
 
 
 def main():
@@ -132,6 +151,7 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--dev")
     parser.add_argument("--only", default="*")
+    parser.add_argument("--alone", default="", help="tests that cannot run at the same time as others of this pattern")
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--jobs", type=int, default=1)
     args = parser.parse_args()
@@ -152,17 +172,25 @@ def main():
                 continue
             found += flatten(unittest.defaultTestLoader.loadTestsFromModule(module))
         chosen = {test.id(): test for test in found if fnmatch.fnmatch(test.id(), args.only)}
-        # Several at once: each worker takes every n-th test.
+        shares = share(chosen, args.jobs, args.alone)
         workers = []
-        for number in range(args.jobs - 1):
+        for tests in shares[1:]:
             worker = os.fork()
             if worker == 0:
-                work(list(chosen.values())[number::args.jobs], args.seconds)
+                work(tests, args.seconds)
                 os._exit(0)
             workers.append(worker)
-        work(list(chosen.values())[args.jobs - 1::args.jobs], args.seconds)
+        work(shares[0], args.seconds)
         for worker in workers:
             os.waitpid(worker, 0)
+
+
+def share(chosen, jobs, alone):
+    """The tests of each of the workers: every n-th, and those of the pattern `alone` all to the first."""
+    together = [test for name, test in chosen.items() if not fnmatch.fnmatch(name, alone)]
+    shares = [together[number::jobs] for number in range(jobs)]
+    shares[0] += [test for name, test in chosen.items() if fnmatch.fnmatch(name, alone)]
+    return shares
 
 
 def work(tests, seconds):

@@ -24,6 +24,7 @@ AXES = {
     "overlays": "overlay",
     "plans": "plan",
     "scenarios": "scenario",
+    "baselines": "baseline",
     "expectations": "expectation",
 }
 

@@ -104,6 +104,14 @@ class Writer {
   std::map<std::tuple<mode_t, int, std::string>, std::string> written_;
 };
 
+// The canonical path, with a link at its end followed, too.
+std::string Followed(const Tree& tree, const std::string& path) {
+  constexpr char kInside[] = "/x";
+  std::string seen = tree.Canonical(path + kInside);
+  seen.resize(seen.size() - (sizeof(kInside) - 1));
+  return seen;
+}
+
 }  // namespace
 
 void ApplyEdits(const std::vector<SysfsEdit>& edits, Tree* tree) {
@@ -111,12 +119,14 @@ void ApplyEdits(const std::vector<SysfsEdit>& edits, Tree* tree) {
     const std::string path = tree->Canonical(edit.path);
     if (edit.absent) {
       auto& files = tree->files();
-      files.erase(path);
-      // The path of a folder takes everything in it away.
-      const std::string inside = path + "/";
-      auto it = files.lower_bound(inside);
-      while (it != files.end() && it->first.compare(0, inside.size(), inside) == 0)
-        it = files.erase(it);
+      // The path of a folder takes everything in it away, and links to it go as well (device_del).
+      const std::string folder = Followed(*tree, path), inside = folder + "/";
+      std::vector<std::string> gone = {path, folder};
+      for (const auto& [name, file] : files) {
+        const std::string to = file.link_target.empty() ? name : Followed(*tree, name);
+        if (to == folder || to.compare(0, inside.size(), inside) == 0) gone.push_back(name);
+      }
+      for (const std::string& name : gone) files.erase(name);
     } else if (edit.read_errno != 0) {
       tree->AddUnreadable(path, edit.read_errno);
     } else {

@@ -69,6 +69,7 @@ TEST_F(WriteTreeTest, EditsFollowLinks) {
   EXPECT_EQ(tree_.files().count("/sys/class/infiniband_verbs/abi_version"), 0U);
   ApplyEdits({{"/sys/devices/x", true, 0, ""}}, &tree_);
   EXPECT_EQ(tree_.files().count("/sys/devices/x/uverbs0/dev"), 0U);
+  EXPECT_EQ(tree_.files().count("/sys/class/infiniband_verbs/uverbs0"), 0U) << "a link to it";
 }
 
 TEST_F(WriteTreeTest, EqualTreesShareOneCopyAndOthersDoNot) {

@@ -9,7 +9,9 @@
 Roles start in order: each when the one before it listens on {port}, which is free and differs each time. Every role
 must end with status 0 and say what "expect" wants (one expression, or one for each role that has to say something).
 "devices": arguments by link ("roce") or driver, "*" for all others, in place of {device_arguments}. A test that "lacks"
-something is skipped where its output says so, on the drivers and kernels that are named.
+something is skipped where its output says so, on the drivers, links and kernels that are named. A test with "only" is
+run there alone. "expects": "error" marks a test that wants to be refused ("status": with which exit status); such tests
+are counted apart. "runner": "pyverbs" stands in place of roles and tests: see pyverbs.py.
 """
 
 import dataclasses
@@ -21,8 +23,8 @@ import socket
 import threading
 import time
 
-from verbs_abi import matrix
-from verbs_abi.cells import features, runner, trace
+from verbs_abi import matrix, paths
+from verbs_abi.cells import baselines, features, pyverbs, runner, trace
 from verbs_abi.cells.outcome import Outcome
 from verbs_abi.errors import UserError
 
@@ -100,7 +102,7 @@ def commands(data, test, device, port):
     link, driver = link_of(device), device.provider
     extra = shapes.get(driver, shapes.get(link, shapes.get("*", [])))
     values = {**data.get("values", {}), **test.get("values", {}), "program": test["program"], "port": port,
-              "device": device_name(device), "arguments": test.get("arguments", []), "device_arguments": extra}
+              "device": device_name(device), "project": paths.ROOT, "arguments": test.get("arguments", []), "device_arguments": extra}
     return {role: fill(words, values) for role, words in (test.get("roles") or data["roles"]).items()}
 
 
@@ -137,12 +139,19 @@ def _last_words(ended):
     return (lines[-1] if lines else "")[:SHOWN]
 
 
+def _holds(row, cell):
+    """Is the cell on the drivers, links and kernels that the row names?"""
+    device = cell.devices[0]
+    return (device.provider in row.get("drivers", [device.provider])
+            and link_of(device) in row.get("links", [link_of(device)])
+            and any(fnmatch.fnmatch(cell.kernel, pattern) for pattern in row.get("kernels", ["*"])))
+
+
 def _why_not(test, cell, played):
     """The reason to skip, when the programs' output says what the device is known to lack in this kernel."""
     text = "\n".join(map(_said, played.ended.values()))
-    return next((row["reason"] for row in test.get("lacks", [])
-                 if cell.devices[0].provider in row["drivers"] and re.search(row["match"], text)
-                 and any(fnmatch.fnmatch(cell.kernel, pattern) for pattern in row.get("kernels", ["*"]))), None)
+    return next((row["reason"] for row in test.get("lacks", []) if _holds(row, cell) and re.search(row["match"], text)),
+                None)
 
 
 def judge(data, test, cell, played):
@@ -150,7 +159,7 @@ def judge(data, test, cell, played):
     expect = test.get("expect", data["expect"])
     problem = played.problem
     for role, ended in played.ended.items():
-        values = {**data.get("values", {}), **test.get("values", {})}
+        values = {**data.get("values", {}), **test.get("values", {}), "device": device_name(cell.devices[0])}
         wanted = expect if isinstance(expect, str) else expect.get(role)
         wanted = wanted and re.sub(r"\{(\w+)\}", lambda match, values=values: str(values.get(match[1], match[0])), wanted)
         if problem:
@@ -159,12 +168,13 @@ def judge(data, test, cell, played):
             problem = f"{role}: no end after {ended.seconds:.0f} s"
         elif ended.signal:
             problem = f"{role}: crashed: {ended.signal_name}"
-        elif ended.status != 0:
+        elif ended.status != test.get("status", 0):
             problem = f"{role}: exit status {ended.status}: {_last_words(ended)}"
-        elif wanted and not re.search(wanted, ended.stdout):
+        elif wanted and not re.search(wanted, _said(ended)):
             problem = f"{role}: did not say what was expected ({wanted}): {_last_words(ended)}"
     if problem is None:
-        return {"name": test["name"], "result": "passed", "message": None}
+        marked = {"x_expects": test["expects"]} if "expects" in test else {}
+        return {"name": test["name"], "result": "passed", "message": None, **marked}
     reason = _why_not(test, cell, played)
     if reason is not None:
         return {"name": test["name"], "result": "skipped", "message": reason}
@@ -174,8 +184,12 @@ def judge(data, test, cell, played):
 def check_programs(name, userland):
     """UserError when a program is neither in the userland nor on the machine."""
     data = get(name).data
+    if data.get("runner") == pyverbs.RUNNER:
+        pyverbs.argv(data, userland)
+        return
     for program in dict.fromkeys(test["program"] for test in data["tests"]):
-        if not (userland.root / "usr/bin" / program).exists() and shutil.which(program) is None:
+        own = any((userland.root / folder / program).exists() for folder in ("usr/bin", "usr/sbin"))
+        if not own and shutil.which(program) is None:
             packages = " ".join(data.get("packages", []))
             raise UserError(f"scenario {name}: no program '{program}'",
                             hint=f"apt-get install {packages}" if packages else None)
@@ -189,7 +203,12 @@ def run(name, cell, userland, shim, environment, folder):
     data, rows, worst = get(name).data, [], None
     device = cell.devices[0]
     check_programs(name, userland)
+    if data.get("runner") == pyverbs.RUNNER:
+        return pyverbs.run(data, cell, userland, shim, environment, folder)
     for test in data["tests"]:
+        if "only" in test and not _holds(test["only"], cell):
+            rows.append({"name": test["name"], "result": "skipped", "message": test["only"]["reason"]})
+            continue
         port = free_port()
 
         def start(argv, seconds):
@@ -201,16 +220,28 @@ def run(name, cell, userland, shim, environment, folder):
         for ended in played.ended.values():
             if worst is None or (rows[-1]["result"] == "failed" and (ended.limit or ended.signal or ended.status)):
                 worst = ended
-    return rows, worst
+    nothing = runner.Ended(status=0, signal=None, limit=None, stdout="", stderr="", seconds=0.0)
+    return rows, worst or nothing
 
 
-def outcome_of(rows, records):
+def outcome_of(name, cell, rows, ended, records):
+    """What a cell of that scenario came to: an Outcome."""
+    if get(name).data.get("runner") == pyverbs.RUNNER:
+        return pyverbs.outcome_of(cell, rows, ended, records)
+    worse, _ = baselines.compare(rows, baselines.of_cell(cell))
+    result = _outcome_of(rows, records)
+    if result.outcome == "broken" and worse:
+        result.message += f"; {len(worse)} worse than the baseline"
+    return result
+
+
+def _outcome_of(rows, records):
     """The Outcome of a cell: full when everything passed or was skipped for a reason, and something passed.
 
     The processes' commands stand in one trace, in the order in which they came.
     """
     failed = [row for row in rows if row["result"] == "failed"]
-    passed = [row for row in rows if row["result"] == "passed"]
+    passed = [row for row in rows if row["result"] == "passed" and "x_expects" not in row]
     result = Outcome("full" if passed and not failed else "broken", tests=rows, route=features.route(records),
                      discovery=features.discovery(records), trace_digest=trace.digest_of_kinds(records))
     missing = next(filter(None, map(trace.unmodelled, records)), None)
@@ -232,5 +263,7 @@ def tell(rows):
 def exec_words(name, cell):
     """How to run the scenario's first test by hand: the server's command, and the client's."""
     data = get(name).data
+    if data.get("runner") == pyverbs.RUNNER:
+        return pyverbs.exec_words(data)
     argvs = commands(data, data["tests"][0], cell.devices[0], 18515)
     return " & sleep 1; ".join(" ".join(argv) for argv in argvs.values())

@@ -118,9 +118,9 @@ def test_a_cell_is_full_only_when_something_passed():
     passed = {"name": "a", "result": "passed", "message": None}
     skipped = {"name": "b", "result": "skipped", "message": "why"}
     failed = {"name": "c", "result": "failed", "message": "bad"}
-    assert clients.outcome_of([passed, skipped], []).outcome == "full"
-    assert clients.outcome_of([skipped], []).outcome == "broken"
-    result = clients.outcome_of([passed, failed], [])
+    assert clients._outcome_of([passed, skipped], []).outcome == "full"
+    assert clients._outcome_of([skipped], []).outcome == "broken"
+    result = clients._outcome_of([passed, failed], [])
     assert result.outcome == "broken" and result.message == "1 of 2 failed; c: bad"
 
 
@@ -128,6 +128,8 @@ def test_a_cell_is_full_only_when_something_passed():
 def test_every_scenario_fills_for_every_link(name):
     data = clients.get(name).data
     assert data["name"] == name
+    if "runner" in data:
+        return
     assert len({test["name"] for test in data["tests"]}) == len(data["tests"])
     for test in data["tests"]:
         for device in (ids.Device("mlx5"), ids.Device("mlx5", "m", "roce"), ids.Device("rxe")):

@@ -150,7 +150,7 @@ def run_cell(setup, cell):
     if cell.scenario in applications.APPLICATIONS:
         result = _judge_application(setup, cell, ended, records)
     elif clients.is_client(cell.scenario):
-        result = clients.outcome_of(told_world["tests"], records)
+        result = clients.outcome_of(cell.scenario, cell, told_world["tests"], ended, records)
     elif suites(cell):
         result = conformance.judge(ended, records)
     elif cell.scenario in negotiation.SCENARIOS:

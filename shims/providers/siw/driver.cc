@@ -13,6 +13,7 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 constexpr uint32_t kStagKeyBits = 8;
+constexpr int64_t kLargestAllocation = 4 << 20;  // KMALLOC_MAX_SIZE of x86-64
 // siw.h
 constexpr uint32_t kMaxQp = 1024 * 100, kMaxQpWr = 1024 * 32, kMaxReads = 128;
 
@@ -135,8 +136,14 @@ int SiwDriver::RegMr(Call& call, Mr& mr) {
   const World& world = call.world;
   if (call.Violates(rule::mr_empty, mr.length == 0)) return call.Refuse(rule::mr_empty);
   const uint64_t bytes = mr.start % kPage + mr.length;  // may wrap, as siw_umem_get's may
-  if (!world.Rule(rule::mr_pages).on && (bytes + kPage - 1) / kPage > INT32_MAX)
+  const uint64_t pages = (bytes + kPage - 1) / kPage;
+  if (!world.Rule(rule::mr_pages).on && pages > INT32_MAX)
     return call.Unmodelled("siw of this kernel counts a region's pages in an int: these are more");
+  // Chunks of 512 pages, with a pointer each.
+  const int64_t chunks = world.Knob(knob::signed_pages) != 0
+                             ? (static_cast<int32_t>(pages) >> 9) + 1
+                             : ((static_cast<uint32_t>(pages) - 1) >> 9) + 1;
+  if (chunks < 0 || chunks * 8 > kLargestAllocation) return call.Refuse(rule::mr_chunks);
   if (const int error =
           provider::PinMemory(call, mr.start, mr.length, provider::AccessWrites(mr.access),
                               {rule::mr_range, rule::mr_pages, rule::mr_fault})) {

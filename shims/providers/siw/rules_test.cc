@@ -121,8 +121,13 @@ const std::vector<Offence>& Offences() {
     {kNewest, "siw.modify_srq.resize", EOPNOTSUPP, [](T& t) { return t.ModifySrq(t.Srq(), 1, 16, 0); }},
     {kNewest, "siw.modify_srq.limit", EINVAL, [](T& t) { return t.ModifySrq(t.Srq(), 2, 0, 9); }},
     {kNewest, "siw.reg_mr.empty", EINVAL, [](T& t) { return t.NewMr({.length = 0}); }},
-    {kNewest, "siw.reg_mr.range", EINVAL, [](T& t) { return t.NewMr({.length = ~uint64_t{0} - 4096}); }},
+    {k612, "siw.reg_mr.range", EINVAL, [](T& t) { return t.NewMr({.length = ~uint64_t{0} - 4096}); }},
+    {kNewest, "siw.reg_mr.chunks", ENOMEM, [](T& t) { return t.NewMr({.length = ~uint64_t{0} - 4096}); }},
+    // 2^52 - 2^32 + 1 pages: of 32 bits one is left, and the end lies beyond that of all addresses.
+    {kNewest, "siw.reg_mr.range", EINVAL, [](T& t) { return t.NewMr({.length = ((1ULL << 52) - (1ULL << 32) + 1) << 12}); }},
     {"debian-6.1.192", "siw.reg_mr.fault", EFAULT, [](T& t) { return t.NewMr({.length = 1u << 24}); }},
+    {k612, "siw.reg_mr.chunks", ENOMEM, [](T& t) { return t.NewMr({.length = 1ULL << 43}); }},  // 2^31 pages
+    {kNewest, "siw.reg_mr.chunks", ENOMEM, [](T& t) { return t.NewMr({.length = 1ULL << 41}); }},
     {k612, "siw.reg_mr.pages", EINVAL, [](T& t) { return t.NewMr({.length = ~uint64_t{0} >> 1}); }},
     {kNewest, "siw.reg_mr.fault", EFAULT, [](T& t) { return t.NewMr({.length = 1u << 24}); }},
     {kNewest, "siw.reg_mr.input.short", EINVAL, [](T& t) { return t.NewMr({}, 4); }},

@@ -58,7 +58,7 @@ class Search(relax.Search):
             answer.noticed, answer.asked = known.noticed, known.asked
             if answer.noticed:
                 return answer
-        for setting in settings:
+        for setting in settings if not answer.reason else ():
             answer.noticed = self._ask_whole_programs(setting, everybody)
             if answer.noticed:
                 return answer
@@ -66,8 +66,9 @@ class Search(relax.Search):
 
     def _ask_whole_programs(self, setting, everybody):
         """What a world asks for while it is made, only the first test that has it is known to ask; and what runs in
-        other processes of a test, below the shim, tells nobody."""
-        for program in [*self._tests.get(setting["name"], ()), *self.silent]:
+        other processes of a test, below the shim, tells nobody: those programs that ask for it, then the others."""
+        asking = list(self._tests.get(setting["name"], ()))
+        for program in [*asking, *(program for program in self._programs if program not in asking)]:
             run = self.tried(program, (), setting, not everybody)
             noticed = self.complaints(program, run.results, run)
             if noticed:

@@ -51,7 +51,6 @@ class Search:
         self._jobs = jobs or os.cpu_count() or 1
         self._run = run
         self._tests = collections.defaultdict(dict)  # rule: {program: [test]}
-        self.silent = []  # programs of which no test asked for any
 
     def notices(self, run):
         """{test: what it asked for}."""
@@ -82,10 +81,7 @@ class Search:
                 if failed or run.broken:
                     raise UserError(f"{program.name} fails with every rule in force: {', '.join(failed) or run.broken}",
                                     hint="Mend that first: verbs-abi test --only unit")
-                asked = self.notices(run)
-                if not any(asked.values()):
-                    self.silent.append(program)
-                for test, rules in asked.items():
+                for test, rules in self.notices(run).items():
                     for rule in rules:
                         self._tests[rule].setdefault(program, []).append(test)
                 done(program.name)

@@ -168,7 +168,9 @@ def _rich(results, stream, report):
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(file=stream, highlight=False, soft_wrap=False)
+    # A terminal that says nothing of itself gets plain text.
+    plain_text = os.environ.get("TERM", "dumb") == "dumb"
+    console = Console(file=stream, highlight=False, soft_wrap=False, color_system=None if plain_text else "auto")
     narrow = console.width < _NARROW
     table, _ = _columns(results)
     blocks = {}

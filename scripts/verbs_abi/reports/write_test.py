@@ -242,6 +242,26 @@ def test_a_narrow_terminal_loses_no_word_of_the_table(small, monkeypatch, width)
     assert "…" not in "".join(blocks[:listed])
 
 
+@pytest.mark.parametrize("variables, styled, coloured", (
+    ({"TERM": "xterm"}, True, True), ({"TERM": "xterm", "NO_COLOR": "1"}, True, False),
+    ({"TERM": "dumb"}, False, False), ({}, False, False),
+))
+def test_colour_goes_to_terminals_that_say_they_have_it(small, monkeypatch, variables, styled, coloured):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    for name in ("CI", "TERM", "NO_COLOR", "FORCE_COLOR", "COLORTERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    stream = Terminal()
+    terminal.table(small, stream)
+    assert ("\033[" in stream.getvalue()) == styled
+    assert bool(re.search(r"\033\[[0-9;]*3[0-7]m", stream.getvalue())) == coloured
+    assert "deb-44.0, mlx5" in stream.getvalue()
+
+
 def test_cells_with_equal_worlds_are_counted_once_and_said_to_be_left_out():
     results = make_results(
         [

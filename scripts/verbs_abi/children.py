@@ -34,17 +34,28 @@ _undisturbed = 0  # how many bodies of undisturbed() are under way
 _waiting = None  # a signal that came meanwhile
 
 
-def _session(pid):
-    """The ids of all processes of a session."""
-    found = []
+def _processes():
+    """{process id: (parent, session, start time)} of all."""
+    found = {}
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             fields = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
         except OSError:
             continue  # it has ended
-        if len(fields) > 3 and int(fields[3]) == pid:
-            found.append(int(folder.name))
+        if len(fields) > 19:
+            found[int(folder.name)] = (int(fields[1]), int(fields[3]), fields[19])
     return found
+
+
+def _belonging(pid):
+    """{process id: start time} of a process, its session and all their descendants: a runner of tests gives what it
+    starts sessions of their own, as we do."""
+    processes = _processes()
+    found, more = set(), {pid} & set(processes)
+    while more:
+        found |= more
+        more = {one for one, (parent, session, _) in processes.items() if parent in found or session == pid} - found
+    return {one: processes[one][2] for one in found}
 
 
 def _kill(pid, number):
@@ -55,14 +66,16 @@ def _kill(pid, number):
 
 
 def end(process):
-    """Ends a process that `started` gave, and its whole session."""
+    """Ends a process that `started` gave, its whole session and what that has started."""
+    belonging = _belonging(process.pid)
     if process.poll() is None:
         _kill(process.pid, signal.SIGTERM)
         limit = time.monotonic() + GRACE_SECONDS
         while process.poll() is None and time.monotonic() < limit:
             time.sleep(0.02)
-    for pid in _session(process.pid):
-        _kill(pid, signal.SIGKILL)
+    for pid, (_, session, start) in _processes().items():
+        if session == process.pid or belonging.get(pid) == start:
+            _kill(pid, signal.SIGKILL)
 
 
 def _end_all():

@@ -13,9 +13,10 @@ import pytest
 
 from verbs_abi import children, paths
 
-# A runner whose child has a process group of its own, as ninja's compilers have; both tell their ids.
+# A runner whose child has a process group of its own, as ninja's compilers have, or a session, as what tests start has;
+# both tell their ids.
 RUNNER = ("import os, subprocess, sys, time\n"
-          "child = subprocess.Popen(['sleep', '600'], preexec_fn=lambda: os.setpgid(0, 0))\n"
+          "child = subprocess.Popen(['sleep', '600'], preexec_fn=OWN)\n"
           "open(sys.argv[1], 'w').write(f'{os.getpid()} {child.pid}')\n"
           "%s\ntime.sleep(600)\n")
 US = ("import sys\nsys.path.insert(0, sys.argv[1])\n"
@@ -44,15 +45,17 @@ def _wait_for(condition, what):
         time.sleep(0.02)
 
 
+@pytest.mark.parametrize("own", ("os.setpgrp", "os.setsid"))
 @pytest.mark.parametrize("wait, number, deaf", (
     ("children.run(argv)", signal.SIGINT, ""),
     ("children.run(argv)", signal.SIGTERM, "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)"),
     ("pool.submit(children.run, argv).result()", signal.SIGTERM, ""),
     ("pool.submit(children.run, argv).result()", signal.SIGHUP, ""),
 ))
-def test_a_signal_leaves_no_orphan(tmp_path, wait, number, deaf):
+def test_a_signal_leaves_no_orphan(tmp_path, wait, number, deaf, own):
     told = tmp_path / "told"
-    with subprocess.Popen([sys.executable, "-c", US % wait, str(paths.SCRIPTS), RUNNER % deaf, str(told)],
+    with subprocess.Popen([sys.executable, "-c", US % wait, str(paths.SCRIPTS),
+                           RUNNER.replace("OWN", own) % deaf, str(told)],
                           start_new_session=True) as process, contextlib.ExitStack() as ends:
         ends.callback(process.kill)  # a test that fails must not wait for what it started
         _wait_for(lambda: told.exists() and told.read_text().count(" ") == 1, "the runner starts")

@@ -402,7 +402,7 @@ ABI_TEST(DataPath, ASharedReceiveQueueFeedsItsQueuePair,
 
 // ibv_post_recv(3), ibv_post_send(3): a list of requests in one call is the same as a call for
 // each.
-ABI_TEST(DataPath, ListsOfRequestsArePostedInOrder, Needs{.queue_pairs = true}) {
+ABI_TEST(DataPath, ListsOfRequestsArePostedInOrder, Needs{.queue_pairs = true, .data_path = true}) {
   constexpr uint32_t kCount = 4;
   RcPair pair;
   pair.right.Clear();

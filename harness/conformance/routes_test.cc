@@ -94,6 +94,23 @@ ABI_TEST(Routes, CompletionQueuesOfEfaArePowersOfTwo, Needs{.provider = "efa"}) 
 ABI_TEST(Routes, CompletionQueuesOfSiwArePowersOfTwo, Needs{.provider = "siw"}) {
   ExpectSizes({{1, 1}, {3, 4}, {100, 128}});
 }
+// So are vmw_pvrdma's (pvrdma_cq.c:pvrdma_create_cq).
+ABI_TEST(Routes, CompletionQueuesOfVmwPvrdmaArePowersOfTwo, Needs{.provider = "vmw_pvrdma"}) {
+  ExpectSizes({{1, 1}, {3, 4}, {16, 16}, {100, 128}});
+}
+// mlx4's are, less one (hw/mlx4/cq.c:mlx4_ib_create_cq; providers/mlx4/verbs.c: create_cq).
+ABI_TEST(Routes, CompletionQueuesOfMlx4TellOneLess, Needs{.provider = "mlx4"}) {
+  ExpectSizes({{1, 1}, {3, 3}, {4, 7}, {16, 31}, {100, 127}});
+}
+// bnxt_re makes room for one more and tells all (hw/bnxt_re/ib_verbs.c:bnxt_re_create_cq). Later
+// releases ask for twice as many, and kernels since 6.12 give them what they ask for.
+ABI_TEST(Routes, CompletionQueuesOfBnxtReTellAll, Needs{.provider = "bnxt_re", .until = {56, 0}}) {
+  ExpectSizes({{1, 2}, {3, 4}, {4, 8}, {16, 32}, {100, 128}});
+}
+// libirdma tells what was asked for (providers/irdma/uverbs.c:ucreate_cq).
+ABI_TEST(Routes, CompletionQueuesOfIrdmaTellWhatWasAsked, Needs{.provider = "irdma"}) {
+  ExpectSizes({{1, 1}, {3, 3}, {16, 16}, {100, 100}});
+}
 
 // The extended query's old part is the old query
 // (libibverbs/cmd_device.c:ibv_cmd_query_device_any).
@@ -187,7 +204,8 @@ ABI_TEST(Routes, QueriesRepeat, Needs{}) {
 }
 
 // ibv_query_qp(3) tells what ibv_create_qp and ibv_modify_qp were given.
-ABI_TEST(Routes, AQueuePairTellsWhatItIs, Needs{.queue_pairs = true}) {
+ABI_TEST(Routes, AQueuePairTellsWhatItIs,
+         Needs{.not_provider = "vmw_pvrdma", .queue_pairs = true}) {
   Context context = OpenOnlyDevice();
   ProtectionDomain pd = context.AllocPd();
   CompletionQueue cq = context.CreateCq(16);
@@ -217,6 +235,31 @@ ABI_TEST(Routes, AQueuePairTellsWhatItIs, Needs{.queue_pairs = true}) {
   EXPECT_EQ(attr.port_num, 1);
   EXPECT_EQ(attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE,
             static_cast<unsigned>(IBV_ACCESS_REMOTE_WRITE));
+}
+
+// hw/vmw_pvrdma/pvrdma_qp.c:pvrdma_query_qp: of one in RESET the state alone, later what it has.
+ABI_TEST(Routes, AQueuePairOfVmwPvrdmaTellsItsSizesInInit, Needs{.provider = "vmw_pvrdma"}) {
+  Context context = OpenOnlyDevice();
+  ProtectionDomain pd = context.AllocPd();
+  CompletionQueue cq = context.CreateCq(16);
+  QueuePair qp = pd.CreateRc(cq.get());
+  ibv_qp_attr attr = {};
+  ibv_qp_init_attr init = {};
+  ASSERT_THAT(FromVerb(ibv_query_qp(qp.get(), &attr, IBV_QP_STATE | IBV_QP_CAP, &init)),
+              Succeeds());
+  EXPECT_EQ(attr.qp_state, IBV_QPS_RESET);
+  ibv_qp_attr change = {};
+  change.qp_state = IBV_QPS_INIT;
+  change.port_num = 1;
+  ASSERT_THAT(
+      FromVerb(ibv_modify_qp(qp.get(), &change,
+                             IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS)),
+      Succeeds());
+  ASSERT_THAT(FromVerb(ibv_query_qp(qp.get(), &attr, IBV_QP_STATE | IBV_QP_CAP, &init)),
+              Succeeds());
+  EXPECT_EQ(attr.qp_state, IBV_QPS_INIT);
+  EXPECT_GE(attr.cap.max_send_wr, 8u);
+  EXPECT_GE(attr.cap.max_recv_wr, 8u);
 }
 
 // core/verbs.c:ib_modify_qp_is_ok.

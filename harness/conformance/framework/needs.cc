@@ -91,6 +91,8 @@ std::string Lacking(const Needs& needs, const Cell& cell) {
     return std::to_string(needs.devices) + " devices";
   if (!needs.provider.empty() && device.driver != needs.provider)
     return "provider " + needs.provider;
+  if (!needs.not_provider.empty() && device.driver == needs.not_provider)
+    return "another provider than " + needs.not_provider;
   if (!needs.link.empty() && device.link != needs.link) return "link " + needs.link;
   if (cell.release < needs.from || !(cell.release < needs.until))
     return "another release of rdma-core";

@@ -27,9 +27,10 @@ struct Needs {
   Ioctl ioctl = Ioctl::kAny;
   InvokeWrite invoke_write = InvokeWrite::kAny;
   Discovery discovery = Discovery::kAny;
-  std::string provider = {};  // a driver; empty: any
-  std::string link = {};      // "ib", "roce"; empty: any
-  int devices = 1;            // exactly so many
+  std::string provider = {};      // a driver; empty: any
+  std::string not_provider = {};  // a driver that does it in another way
+  std::string link = {};          // "ib", "roce"; empty: any
+  int devices = 1;                // exactly so many
   std::vector<std::string> kernels =
       {};  // patterns, one of which the kernel's name matches; none: any
   std::vector<std::string> served = {};       // all of these: Cell::Serves

@@ -27,6 +27,9 @@ TEST(Needs, NothingHoldsEverywhere) { EXPECT_EQ(Lacks(Needs{}, UsualTestCell()),
 TEST(Needs, EachNeedCanBeLacking) {
   const Cell cell = UsualTestCell();
   EXPECT_EQ(Lacks(Needs{.provider = "mlx5"}, cell), "provider mlx5");
+  EXPECT_EQ(Lacks(Needs{.not_provider = cell.devices[0].driver}, cell),
+            "another provider than " + cell.devices[0].driver);
+  EXPECT_EQ(Lacks(Needs{.not_provider = "mlx5"}, cell), "");
   EXPECT_EQ(Lacks(Needs{.link = "ib"}, cell), "link ib");
   EXPECT_EQ(Lacks(Needs{.devices = 2}, cell), "2 devices");
   EXPECT_EQ(Lacks(Needs{.kernels = {"linux-*"}}, cell), "another kernel");

@@ -139,7 +139,7 @@ def _last_words(ended):
     return (lines[-1] if lines else "")[:SHOWN]
 
 
-def _holds(row, cell):
+def holds(row, cell):
     """Is the cell on the drivers, links and kernels that the row names?"""
     device = cell.devices[0]
     return (device.provider in row.get("drivers", [device.provider])
@@ -150,7 +150,7 @@ def _holds(row, cell):
 def _why_not(test, cell, played):
     """The reason to skip, when the programs' output says what the device is known to lack in this kernel."""
     text = "\n".join(map(_said, played.ended.values()))
-    return next((row["reason"] for row in test.get("lacks", []) if _holds(row, cell) and re.search(row["match"], text)),
+    return next((row["reason"] for row in test.get("lacks", []) if holds(row, cell) and re.search(row["match"], text)),
                 None)
 
 
@@ -206,7 +206,7 @@ def run(name, cell, userland, shim, environment, folder):
     if data.get("runner") == pyverbs.RUNNER:
         return pyverbs.run(data, cell, userland, shim, environment, folder)
     for test in data["tests"]:
-        if "only" in test and not _holds(test["only"], cell):
+        if "only" in test and not holds(test["only"], cell):
             rows.append({"name": test["name"], "result": "skipped", "message": test["only"]["reason"]})
             continue
         port = free_port()

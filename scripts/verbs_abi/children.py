@@ -139,6 +139,17 @@ def listen():
         signal.signal(number, signal.SIG_DFL)
 
 
+def forked():
+    """For a process that was forked off us and stays Python: it has started nothing yet, and a signal ends it until it
+    says otherwise with interruptible(). What is ignored stays ignored."""
+    global _asked
+    _running.clear()
+    _asked = None
+    for number in SIGNALS:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
 @contextlib.contextmanager
 def undisturbed():
     """A signal that asks us to end does so when the body is done: for what takes a moment and must not stay half done.

@@ -9,6 +9,7 @@ import math
 
 from verbs_abi import matrix
 from verbs_abi.oracle import store
+from verbs_abi.reports.store import write_together
 
 # In the oracle's room:
 REASONS = "reasons.json"  # why calls are answered otherwise, as far as that is known
@@ -153,7 +154,7 @@ def save(agreements, date, room=store.ROOM, commit=None):
     """Keeps the figures for the reports; kernels that were not checked keep theirs. What was
     reached, in tenths of a percent and with a margin, is the least from now on."""
     path = room / STORED
-    table = json.loads(path.read_text()) if path.exists() else {}
+    table = matrix.read_json(path) if path.exists() else {}
     least = thresholds(room)
     for one in agreements:
         row = {"cases": one.cases, "agree": one.agree, "date": date,
@@ -162,8 +163,8 @@ def save(agreements, date, room=store.ROOM, commit=None):
             row["commit"] = commit
         table[one.kernel] = {one.driver: row}
         least[one.kernel] = max(least.get(one.kernel, 0), down(max(one.percent - MARGIN, 0), 1))
-    path.write_text(json.dumps(table, indent=1, sort_keys=True) + "\n")
-    (room / THRESHOLDS).write_text(json.dumps(least, indent=1, sort_keys=True) + "\n")
+    write_together({place: json.dumps(data, indent=1, sort_keys=True) + "\n"
+                    for place, data in ((path, table), (room / THRESHOLDS, least))})
 
 
 def stored(room=store.ROOM):
@@ -173,7 +174,7 @@ def stored(room=store.ROOM):
     if not path.exists():
         return {}
     result = {}
-    for kernel, drivers in json.loads(path.read_text()).items():
+    for kernel, drivers in matrix.read_json(path).items():
         recording = store.Recording(kernel, room)
         recorded = {"recorded": recording.about()["date"]} if recording.exists() else {}
         for driver, row in drivers.items():

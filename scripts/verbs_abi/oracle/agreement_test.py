@@ -125,8 +125,16 @@ def test_a_kernel_below_its_threshold_is_named(tmp_path):
     put(tmp_path, agreement.THRESHOLDS, {"debian-1": 66.6})
     assert check.too_low(results, room=tmp_path) == []
     put(tmp_path, agreement.THRESHOLDS, {"debian-1": 66.7})
-    assert check.too_low(results, room=tmp_path) == ["debian-1: 66.67 % is below 66.7 %"]
+    assert check.too_low(results, room=tmp_path) == ["debian-1: 66.66 % is below 66.7 %"]
     assert check.too_low(results, 50, tmp_path) == []
+
+
+def test_fewer_calls_than_when_the_figures_were_kept_are_not_enough(tmp_path):
+    agreement.save([agreement.compare("debian-1", ANSWERS, ANSWERS)], "2026-01-01", tmp_path)
+    part = {call: answer for call, answer in ANSWERS.items() if not call.startswith("ioctl")}
+    line, = check.too_low([agreement.compare("debian-1", part, ANSWERS)], room=tmp_path)
+    assert "debian-1: 2 calls were compared, 3 when the figures were kept" in line and str(tmp_path) in line
+    assert check.too_low([agreement.compare("debian-1", ANSWERS, ANSWERS)], room=tmp_path) == []
 
 
 @pytest.mark.parametrize("call,front,kind", [

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-from verbs_abi import errors
+from verbs_abi import children, errors
 from verbs_abi import userlands
 from verbs_abi.cells import ids, trace, worlds
 from verbs_abi.oracle import agreement
@@ -32,6 +32,7 @@ from verbs_abi.oracle import probing
 from verbs_abi.oracle import shapes
 from verbs_abi.oracle import store
 from verbs_abi.run import provenance
+from verbs_abi.setup import build as build_step
 
 LIMIT_SECONDS = 300
 
@@ -81,14 +82,14 @@ class FakeMachine:
         where it is traced, the trace is FOLDER/trace."""
         userland = userlands.get(name)
         cell = ids.Cell(name, kernel, (ids.Device.parse(self.driver),), ())
-        with worlds.run_folder() as folder:
+        with worlds.run_folder() as folder, contextlib.ExitStack() as running:
             world, _ = self.compiler.compile(cell, folder, folder / "trace" if traced else "")
 
             def start(words):
                 argv, env = userland.command([str(word) for word in words], worlds.shim(self.build))
-                return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT, start_new_session=True,
-                                        env=worlds.environment(world, env))
+                return running.enter_context(children.started(
+                    argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                    env=worlds.environment(world, env)))
 
             yield folder, start
 
@@ -119,8 +120,7 @@ def ask_discovery(kernel, fake):
 
 
 def stored_discovery(recording):
-    return {**dumps.netlink((recording.folder / "netlink.txt").read_text()),
-            **dumps.tree((recording.folder / "sysfs.txt").read_text())}
+    return {**dumps.netlink(recording.text("netlink.txt")), **dumps.tree(recording.text("sysfs.txt"))}
 
 
 def recorded_userlands(recording):
@@ -132,7 +132,7 @@ def stored_programs(recording):
     """What ibv_devinfo -v of each recorded userland said: {call: answer}."""
     answers = {}
     for name in recorded_userlands(recording):
-        text = (recording.folder / f"userland-{name}.txt").read_text()
+        text = recording.text(f"userland-{name}.txt")
         answers.update(dumps.devinfo(name, dumps.section(text, f"{name} ibv_devinfo -v")))
     return answers
 
@@ -224,7 +224,10 @@ def check_kernel(name, fake, answers=None, room=store.ROOM):
                                   "list; record again, the probe's calls have changed")
     real, reasons = recording.answers(), agreement.Reasons()
     if answers:
-        said = store.unpack(pathlib.Path(answers).read_text())
+        try:
+            said = store.unpack(pathlib.Path(answers).read_text())
+        except (OSError, UnicodeDecodeError) as error:
+            raise kernels.OracleError(f"{answers}: no answers: {getattr(error, 'strerror', error)}") from error
     elif driver != "rxe":
         said = told(ask_fake(kernel, list_text, fake))
     else:
@@ -290,21 +293,32 @@ def _check_alone(kernel, build, answers, room):
     """check_kernel in a process of its own: (Agreement, None), or (None, what was wrong) as exceptions of ours do
     not all survive the way between processes."""
     fake = None if answers else FakeMachine(build, store.split(kernel)[1])
-    try:
-        return check_kernel(kernel, fake, answers, room), None
-    except errors.UserError as error:
-        return None, str(error)
-    finally:
-        if fake:
-            fake.close()
+    with children.interruptible():
+        try:
+            return check_kernel(kernel, fake, answers, room), None
+        except errors.UserError as error:
+            return None, str(error)
+        finally:
+            if fake:
+                fake.close()
+
+
+# What of the build it takes, to build no more.
+TARGETS = (*build_step.RUNTIME, "vabi-probe", "vabi-dump")
 
 
 def compare_all(names, build, answers=None, room=store.ROOM):
     """The Agreement of each kernel. All are asked at once; each in a process, since what is done here takes as long as the
     probe."""
     context = multiprocessing.get_context("fork")
-    with concurrent.futures.ProcessPoolExecutor(max_workers=max(len(names), 1), mp_context=context) as pool:
-        done = list(pool.map(functools.partial(_check_alone, build=build, answers=answers, room=room), names))
+    with concurrent.futures.ProcessPoolExecutor(max_workers=max(len(names), 1), mp_context=context,
+                                                initializer=children.forked) as pool:
+        try:
+            done = list(pool.map(functools.partial(_check_alone, build=build, answers=answers, room=room), names))
+        except KeyboardInterrupt:  # a signal that came to us alone
+            for worker in multiprocessing.active_children():
+                worker.terminate()
+            raise
     for _, wrong in done:
         if wrong:
             raise kernels.OracleError(wrong)
@@ -313,13 +327,17 @@ def compare_all(names, build, answers=None, room=store.ROOM):
 
 def too_low(results, threshold=None, room=store.ROOM):
     """A line for each kernel that agrees less than the threshold: the given percentage, or what
-    thresholds.json says of the kernel."""
-    kept = agreement.thresholds(room)
+    thresholds.json says of the kernel; and for each that was asked fewer calls than when its figures were kept."""
+    kept, stored = agreement.thresholds(room), agreement.stored(room)
     lines = []
     for result in results:
         least = kept.get(result.kernel, 0) if threshold is None else threshold
         if result.percent < least:
-            lines.append(f"{result.kernel}: {result.percent:.2f} % is below {least} %")
+            lines.append(f"{result.kernel}: {agreement.down(result.percent, 2):.2f} % is below {least} %")
+        before = stored.get(result.kernel, {}).get(result.driver, {}).get("cases", 0)
+        if result.cases < before:
+            lines.append(f"{result.kernel}: {result.cases} calls were compared, {before} when the figures were kept: "
+                         f"a file in {room / result.kernel} lacks lines, or less is compared (then --keep)")
     return lines
 
 

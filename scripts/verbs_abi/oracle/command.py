@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`verbs-abi oracle …`: the subcommands and their options."""
 
+import argparse
 import pathlib
 import sys
 
@@ -11,6 +12,7 @@ from verbs_abi.oracle import clients
 from verbs_abi.oracle import kernels
 from verbs_abi.oracle import record
 from verbs_abi.oracle import store
+from verbs_abi.setup import build
 
 
 def _boot(options):
@@ -48,6 +50,8 @@ def _record(options):
             record.record(name, options.seed, tell, not options.no_programs, options.afresh,
                           options.changed, _room(options))
 
+    for name in options.kernel or ():
+        kernels.find(name)
     record.each(options.kernel or list(kernels.table()), make, tell, _room(options))
     return 0
 
@@ -56,22 +60,41 @@ def _room(options):
     return pathlib.Path(options.room) if options.room else store.ROOM
 
 
+def _percent(text):
+    value = float(text)
+    if not 0 <= value <= 100:  # nor is "nan"
+        raise argparse.ArgumentTypeError(f"{text} is no percentage")
+    return value
+
+
+def _build(options, targets):
+    """The build folder with those programs, built unless one was named."""
+    if not options.build:
+        return build.ensure(targets=targets)
+    folder = pathlib.Path(options.build)
+    if not (folder / "harness" / "world" / "vabi-world").exists():
+        raise kernels.OracleError(f"{folder} is no build folder: it has no harness/world/vabi-world",
+                                  hint="Without --build one is made.")
+    return folder
+
+
 def _check(options):
-    folder = options.build
-    if not folder and not options.answers:
-        from verbs_abi.setup import build
-        folder = build.ensure()
-    return check.check(options.kernel or store.names(_room(options)), folder, options.threshold,
+    names = options.kernel or store.names(_room(options))
+    if not names:
+        raise kernels.OracleError(f"no recordings in {_room(options)}",
+                                  hint="Make them with `verbs-abi oracle record`.")
+    for name in names:
+        if not store.Recording(name, _room(options)).exists():
+            kernels.find(store.split(name)[0])
+    folder = None if options.answers else _build(options, check.TARGETS)
+    return check.check(names, folder, options.threshold,
                        None if options.all else 20, options.json, options.answers, options.keep,
                        _room(options))
 
 
 def _clients(options):
     room = _room(options)
-    folder = options.build
-    if not folder:
-        from verbs_abi.setup import build
-        folder = build.ensure()
+    folder = _build(options, build.RUNTIME)
     fake = check.FakeMachine(folder)
     compared = [clients.compare(name, fake, room, options.only) for name in options.kernel or clients.recorded(room)]
     fake.close()
@@ -108,7 +131,7 @@ def register(subparsers):
 
     one = commands.add_parser("check", help="compare the fake kernel with the stored answers")
     one.add_argument("--kernel", action="append", help="repeatable, also KERNEL-siw; default: all that is recorded")
-    one.add_argument("--threshold", type=float, metavar="PERCENT",
+    one.add_argument("--threshold", type=_percent, metavar="PERCENT",
                      help="exit status 1 when a kernel agrees less than that; default: what "
                           "matrix/oracle/thresholds.json says of the kernel")
     one.add_argument("--json", action="store_true")
@@ -122,7 +145,7 @@ def register(subparsers):
 
     one = commands.add_parser("clients", help="compare what pyverbs' tests come to with the recorded results")
     one.add_argument("--kernel", action="append", help="repeatable; default: those that are recorded")
-    one.add_argument("--threshold", type=float, metavar="PERCENT",
+    one.add_argument("--threshold", type=_percent, metavar="PERCENT",
                      help="exit status 1 when fewer tests end as on the real kernel; default: when one ends otherwise "
                           "for which matrix/oracle/reasons.json has no reason")
     one.add_argument("--only", metavar="PATTERN", default="*", help="of the tests with such names")

@@ -16,6 +16,7 @@ from verbs_abi.oracle import machine
 from verbs_abi.oracle import probing
 from verbs_abi.oracle import siw
 from verbs_abi.oracle import store
+from verbs_abi.reports.store import write_together
 
 
 def crash_note(note):
@@ -123,8 +124,7 @@ def record_beside(name, what, report=print, room=store.ROOM):
         raise kernels.OracleError(f"{name}: its calls are not recorded with this package; record "
                                   "it whole first")
     files = what(name, report)
-    for file, text in files.items():
-        (recording.folder / file).write_text(text)
+    write_together({recording.folder / file: text for file, text in files.items()})
     report(f"{name}: {', '.join(files)}, {time.monotonic() - began:.0f} s")
 
 

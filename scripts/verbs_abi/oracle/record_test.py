@@ -11,6 +11,7 @@ import pytest
 
 from verbs_abi import cli, errors
 from verbs_abi.oracle import apt, boot, generate, kernels, probing, record, store, vm
+from verbs_abi.setup import build
 
 KERNEL = "debian-6.1.192"
 LIST = "case a\ncall 1 close 1\n"
@@ -131,6 +132,27 @@ def test_the_command_ends_with_status_2(place, capfd):
     assert cli.main(["oracle", "record", "--kernel", KERNEL, "--room", str(place / "room")]) == 2
     said = "".join(capfd.readouterr())
     assert f"not recorded: {KERNEL}" in said and "qemu-system-x86" in said
+
+
+@pytest.mark.parametrize("words, said", (
+    (("record", "--kernel", KERNEL, "--kernel", "debian-6.1.19"), "unknown recorded kernel 'debian-6.1.19'"),
+    (("check", "--kernel", "debian-6.1.19"), "unknown recorded kernel 'debian-6.1.19'"),
+    (("check", "--room", "nowhere"), "no recordings in nowhere"),
+    (("check", "--build", "nowhere"), "nowhere is no build folder"),
+    (("check", "--answers", "nowhere"), "nowhere: no answers: No such file"),
+    (("clients", "--build", "nowhere"), "nowhere is no build folder")))
+def test_what_is_not_there_is_told_before_anything_is_built_or_booted(monkeypatch, capfd, words, said):
+    monkeypatch.setattr(build, "ensure", lambda *_, **__: pytest.fail("built"))
+    monkeypatch.setattr(record, "record", lambda *_, **__: pytest.fail("recorded"))
+    assert cli.main(["oracle", *words]) == 2
+    assert said in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize("percent", ("nan", "-1", "101", "most"))
+def test_a_threshold_is_a_percentage(capfd, percent):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["oracle", "check", "--threshold", percent])
+    assert ended.value.code == 2 and "--threshold" in capfd.readouterr().err
 
 
 # A qemu that leaves answers in the shared memory as a guest does: the N-th boot says what is in the file boot.N, then

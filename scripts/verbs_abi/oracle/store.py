@@ -20,6 +20,10 @@ ROOM = kernels.SOURCE_ROOT / "matrix" / "oracle"
 
 OTHER_DRIVERS = ("siw",)
 
+# What is read of recording.json.
+ABOUT = {"packages": dict, "seed": int, "date": str, "list": str, "calls": int, "crashes": dict}
+MEND = "Take the recording's files from version control again, or record the kernel anew."
+
 
 def split(name):
     """(kernel, driver) of a recording's name."""
@@ -62,6 +66,11 @@ def unpack(text):
     return lines
 
 
+def counted(lines):
+    """How many of the answers are calls', without set-up and ends."""
+    return sum(not name.split(":", 1)[1].startswith(("setup", "end")) for name in lines)
+
+
 def case_digests(list_text):
     """{case: digest of its statements}: whether its calls are still the same calls."""
     return {block.split("\n", 1)[0]: digest(block) for block in list_text.split("case ")[1:]}
@@ -77,11 +86,35 @@ class Recording:
     def exists(self):
         return (self.folder / "recording.json").exists()
 
+    def text(self, name):
+        """One of its files; OracleError where it cannot be read."""
+        path = self.folder / name
+        try:
+            return path.read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise kernels.OracleError(f"{self.kernel}: {path} cannot be read: {getattr(error, 'strerror', error)}",
+                                      hint=MEND) from error
+
     def about(self):
-        return json.loads((self.folder / "recording.json").read_text())
+        """What recording.json says, whole or OracleError."""
+        try:
+            about = json.loads(self.text("recording.json"))
+            wrong = next((key for key, kind in ABOUT.items() if not isinstance(about[key], kind)), None)
+        except (ValueError, KeyError, TypeError) as error:
+            wrong = error
+        if wrong is not None:
+            raise kernels.OracleError(f"{self.kernel}: {self.folder / 'recording.json'} is broken: {wrong}", hint=MEND)
+        return about
 
     def answers(self):
-        return unpack((self.folder / "answers.txt").read_text())
+        """{call: answer}; OracleError where there are not as many as were recorded: a part would agree as well."""
+        found = unpack(self.text("answers.txt"))
+        count = counted(found)
+        if count != self.about()["calls"]:
+            raise kernels.OracleError(
+                f"{self.kernel}: {self.folder / 'answers.txt'} holds the answers of {count} calls, "
+                f"{self.about()['calls']} were recorded", hint=MEND)
+        return found
 
     def cases(self, packages):
         """{case: digest} of what is recorded of this very package; empty when nothing is."""
@@ -123,8 +156,7 @@ class Recording:
             (fresh / name).write_text(text)
         about = {"kernel": self.kernel, "packages": packages, "driver": driver, "seed": seed,
                  "date": datetime.date.today().isoformat(), "list": digest(list_text),
-                 "calls": sum(not name.split(":", 1)[1].startswith(("setup", "end"))
-                              for name in lines),
+                 "calls": counted(lines),
                  "crashes": crashes}
         (fresh / "recording.json").write_text(json.dumps(about, indent=1) + "\n")
         if self.folder.exists():

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Recordings: packed, unpacked, replaced whole; dumps as answers."""
 
-from verbs_abi.oracle import dumps, record, store
+import json
+
+import pytest
+
+from verbs_abi.oracle import dumps, kernels, record, store
 
 ANSWERS = {"write.a.length:setup": "fd 0", "write.a.length:exact": "16 0 r+0=00",
            "write.a.length:setup~2": "-1 EBUSY", "write.a.length:in+4.x": "-1 EINVAL",
@@ -24,6 +28,30 @@ def test_a_recording_takes_the_old_ones_place_whole(tmp_path):
     assert recording.about() == about and about["calls"] == 1 and about["seed"] == 3
     assert sorted(path.name for path in tmp_path.iterdir()) == ["k"]
     assert not (recording.folder / "old.txt").exists()
+
+
+@pytest.mark.parametrize("name, text, said", (
+    ("answers.txt", "case a\nb 0 0\n", "answers.txt holds the answers of 1 calls, 2 were recorded"),
+    ("answers.txt", "", "answers.txt holds the answers of 0 calls, 2 were recorded"),
+    ("answers.txt", b"\xff\xfe", "answers.txt cannot be read"),
+    ("answers.txt", None, "answers.txt cannot be read: No such file"),
+    ("recording.json", "{\"kernel\": ", "recording.json is broken"),
+    ("recording.json", "[]", "recording.json is broken"),
+    ("recording.json", "{\"seed\": 0}", "recording.json is broken: 'packages'"),
+    ("recording.json", "SEED", "recording.json is broken: seed")))
+def test_a_recording_that_is_cut_short_or_broken_is_told_with_its_file(tmp_path, name, text, said):
+    recording = store.Recording("k", tmp_path)
+    recording.replace({"a:b": "0 0", "a:c": "0 0"}, "list", 0, {}, {}, {})
+    assert len(recording.answers()) == 2
+    path = recording.folder / name
+    if text == "SEED":
+        text = json.dumps({**json.loads(path.read_text()), "seed": "none"})
+    path.unlink()
+    if text is not None:
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(kernels.OracleError) as error:
+        recording.answers()
+    assert said in str(error.value) and str(recording.folder) in str(error.value)
 
 
 def test_calls_that_crashed_are_known_again_only_for_the_same_package_and_call(tmp_path):

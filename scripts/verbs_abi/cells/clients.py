@@ -46,6 +46,11 @@ def is_client(name):
     return name in names()
 
 
+def traces_gaps(name):
+    """Is only what is not modelled kept of its trace?"""
+    return is_client(name) and get(name).data.get("runner") == pyverbs.RUNNER
+
+
 @dataclasses.dataclass
 class Played:
     """How the roles of one test ended: {role: runner.Ended}, and what was wrong with it before that."""

@@ -86,7 +86,9 @@ def run_raw(setup, cell, relax=()):
     userland = setup.userland(cell.userland)
     with worlds.run_folder() as folder:
         trace_path = folder / "trace.jsonl"
-        told = setup.compiler.tell(negotiation.widened(cell), folder, trace_path, relax, model=suites(cell))
+        # Of hundreds of tests only the gaps: the whole trace of rxe's doorbells is beyond a cell's limits.
+        wanted = f"gaps:{trace_path}" if clients.traces_gaps(cell.scenario) else trace_path
+        told = setup.compiler.tell(negotiation.widened(cell), folder, wanted, relax, model=suites(cell))
         seen = plugins.altered(userland, cell, folder)
         kept = {"VERBS_ABI_MAPPED": str(folder / "mapped")}
         if clients.is_client(cell.scenario):

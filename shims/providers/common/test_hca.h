@@ -476,8 +476,8 @@ class TestHca {
     return failed ? result : 1;
   }
 
-  // 64 KiB of memory for queues and regions. Its address is a multiple of 16 MiB, and nothing else
-  // is mapped in the 16 MiB from there: a flipped byte above the second leads nowhere.
+  // 64 KiB of memory for queues and regions. Its address is a multiple of 8 GiB, and nothing else
+  // is mapped in the 8 GiB from there: a flipped byte above the second leads nowhere.
   static constexpr uint64_t kBuffer = 0x10000;
   uint64_t Buffer() {
     if (buffer_ == nullptr) {
@@ -496,7 +496,9 @@ class TestHca {
   uint8_t room_filled_with = 0;
 
  private:
-  static constexpr uint64_t kStep = uint64_t{1} << 24, kReserved = 3 * kStep;
+  // What an address leads to when one of its bytes is flipped is nobody else's memory: 8 GiB from
+  // the buffer are reserved, and a higher byte leads further than all that is mapped around it.
+  static constexpr uint64_t kStep = uint64_t{1} << 33, kReserved = 2 * kStep;
 
   long Destroy(uint32_t command, StructId structure, FieldId field, uint32_t handle,
                StructId reply = StructId::kCount) {

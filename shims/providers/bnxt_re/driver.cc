@@ -242,6 +242,8 @@ int BnxtReDriver::CreateAh(Call& call, Ah& ah) {
 
 }  // namespace bnxt_re
 
-std::unique_ptr<Driver> MakeBnxtReDriver() { return std::make_unique<bnxt_re::BnxtReDriver>(); }
+std::unique_ptr<Driver> MakeBnxtReDriver() {
+  return std::make_unique<provider::Limited<bnxt_re::BnxtReDriver>>();
+}
 
 }  // namespace vabi

@@ -4,6 +4,7 @@
 
 #include "shims/providers/bnxt_re/ids.h"
 #include "shims/providers/bnxt_re/state.h"
+#include "shims/providers/common/limited.h"
 #include "shims/providers/common/udata.h"
 #include "shims/uverbs/driver.h"
 
@@ -12,8 +13,16 @@
 
 namespace vabi::bnxt_re {
 
-class BnxtReDriver final : public DriverBase {
+class BnxtReDriver : public DriverBase {
  public:
+  static constexpr provider::FullRules kFull = {.pd = rule::pd_full,
+                                                .mr = rule::mr_full,
+                                                .mw = {},
+                                                .cq = rule::cq_full,
+                                                .qp = rule::qp_full,
+                                                .srq = rule::srq_full,
+                                                .ah = rule::ah_full};
+
   DriverId id() const override { return DriverId::bnxt_re; }
   bool Offers(Op op) const override;
   void Describe(const Device& device, DeviceAttributes* out) const override;

@@ -12,7 +12,9 @@
 
 namespace vabi {
 
-std::unique_ptr<Driver> MakeEfaDriver() { return std::make_unique<efa::EfaDriver>(); }
+std::unique_ptr<Driver> MakeEfaDriver() {
+  return std::make_unique<provider::Limited<efa::EfaDriver>>();
+}
 
 namespace efa {
 namespace {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "shims/providers/common/limited.h"
 #include "shims/providers/common/map_entries.h"
 #include "shims/providers/common/udata.h"
 #include "shims/providers/efa/ids.h"
@@ -20,8 +21,16 @@ std::unique_ptr<Driver> MakeEfaDriver();
 
 namespace efa {
 
-class EfaDriver final : public DriverBase {
+class EfaDriver : public DriverBase {
  public:
+  static constexpr provider::FullRules kFull = {.pd = rule::pd_full,
+                                                .mr = rule::mr_full,
+                                                .mw = {},
+                                                .cq = rule::cq_full,
+                                                .qp = rule::qp_full,
+                                                .srq = {},
+                                                .ah = rule::ah_full};
+
   DriverId id() const override { return DriverId::efa; }
   bool Offers(Op op) const override;
   std::span<const MethodSpec> PrivateMethods() const override;

@@ -9,7 +9,9 @@
 
 namespace vabi {
 
-std::unique_ptr<Driver> MakeErdmaDriver() { return std::make_unique<erdma::ErdmaDriver>(); }
+std::unique_ptr<Driver> MakeErdmaDriver() {
+  return std::make_unique<provider::Limited<erdma::ErdmaDriver>>();
+}
 
 namespace erdma {
 namespace {

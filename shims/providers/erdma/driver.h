@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "shims/providers/common/limited.h"
 #include "shims/providers/common/map_entries.h"
 #include "shims/providers/common/udata.h"
 #include "shims/providers/erdma/ids.h"
@@ -19,8 +20,16 @@ std::unique_ptr<Driver> MakeErdmaDriver();
 
 namespace erdma {
 
-class ErdmaDriver final : public DriverBase {
+class ErdmaDriver : public DriverBase {
  public:
+  static constexpr provider::FullRules kFull = {.pd = rule::pd_full,
+                                                .mr = rule::mr_full,
+                                                .mw = {},
+                                                .cq = rule::cq_full,
+                                                .qp = rule::qp_full,
+                                                .srq = {},
+                                                .ah = {}};
+
   DriverId id() const override { return DriverId::erdma; }
   bool Offers(Op op) const override;
   void Describe(const Device& device, DeviceAttributes* out) const override;

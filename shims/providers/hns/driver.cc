@@ -7,7 +7,9 @@
 
 namespace vabi {
 
-std::unique_ptr<Driver> MakeHnsDriver() { return std::make_unique<hns::HnsDriver>(); }
+std::unique_ptr<Driver> MakeHnsDriver() {
+  return std::make_unique<provider::Limited<hns::HnsDriver>>();
+}
 
 namespace hns {
 namespace {

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "shims/providers/common/limited.h"
 #include "shims/providers/common/udata.h"
 #include "shims/providers/hns/ids.h"
 #include "shims/uverbs/driver.h"
@@ -17,8 +18,16 @@ std::unique_ptr<Driver> MakeHnsDriver();
 
 namespace hns {
 
-class HnsDriver final : public DriverBase {
+class HnsDriver : public DriverBase {
  public:
+  static constexpr provider::FullRules kFull = {.pd = rule::pd_full,
+                                                .mr = rule::mr_full,
+                                                .mw = rule::mw_full,
+                                                .cq = rule::cq_full,
+                                                .qp = rule::qp_full,
+                                                .srq = rule::srq_full,
+                                                .ah = {}};
+
   DriverId id() const override { return DriverId::hns; }
   bool Offers(Op op) const override;
   void Describe(const Device& device, DeviceAttributes* out) const override;

@@ -120,6 +120,8 @@ int IrdmaDriver::AttachMcast(Call&, Qp&, const uint8_t*, uint16_t, bool) { retur
 
 }  // namespace irdma
 
-std::unique_ptr<Driver> MakeIrdmaDriver() { return std::make_unique<irdma::IrdmaDriver>(); }
+std::unique_ptr<Driver> MakeIrdmaDriver() {
+  return std::make_unique<provider::Limited<irdma::IrdmaDriver>>();
+}
 
 }  // namespace vabi

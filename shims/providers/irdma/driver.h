@@ -2,6 +2,7 @@
 #ifndef VABI_SHIMS_PROVIDERS_IRDMA_DRIVER_H_
 #define VABI_SHIMS_PROVIDERS_IRDMA_DRIVER_H_
 
+#include "shims/providers/common/limited.h"
 #include "shims/providers/irdma/ids.h"
 #include "shims/providers/irdma/state.h"
 #include "shims/uverbs/driver.h"
@@ -12,8 +13,16 @@
 
 namespace vabi::irdma {
 
-class IrdmaDriver final : public DriverBase {
+class IrdmaDriver : public DriverBase {
  public:
+  static constexpr provider::FullRules kFull = {.pd = rule::pd_full,
+                                                .mr = rule::mr_full,
+                                                .mw = rule::mw_full,
+                                                .cq = rule::cq_full,
+                                                .qp = rule::qp_full,
+                                                .srq = {},
+                                                .ah = rule::ah_full};
+
   DriverId id() const override { return DriverId::irdma; }
   bool Offers(Op op) const override;
   void Describe(const Device& device, DeviceAttributes* out) const override;

@@ -66,6 +66,8 @@ int Mlx4Driver::AttachMcast(Call&, Qp&, const uint8_t*, uint16_t, bool) { return
 
 }  // namespace mlx4
 
-std::unique_ptr<Driver> MakeMlx4Driver() { return std::make_unique<mlx4::Mlx4Driver>(); }
+std::unique_ptr<Driver> MakeMlx4Driver() {
+  return std::make_unique<provider::Limited<mlx4::Mlx4Driver>>();
+}
 
 }  // namespace vabi

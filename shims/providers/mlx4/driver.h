@@ -2,6 +2,7 @@
 #ifndef VABI_SHIMS_PROVIDERS_MLX4_DRIVER_H_
 #define VABI_SHIMS_PROVIDERS_MLX4_DRIVER_H_
 
+#include "shims/providers/common/limited.h"
 #include "shims/providers/mlx4/ids.h"
 #include "shims/providers/mlx4/state.h"
 #include "shims/uverbs/driver.h"
@@ -11,8 +12,16 @@
 
 namespace vabi::mlx4 {
 
-class Mlx4Driver final : public DriverBase {
+class Mlx4Driver : public DriverBase {
  public:
+  static constexpr provider::FullRules kFull = {.pd = rule::pd_full,
+                                                .mr = rule::mr_full,
+                                                .mw = rule::mw_full,
+                                                .cq = rule::cq_full,
+                                                .qp = rule::qp_full,
+                                                .srq = rule::srq_full,
+                                                .ah = {}};
+
   DriverId id() const override { return DriverId::mlx4; }
   bool Offers(Op op) const override;
   void Describe(const Device& device, DeviceAttributes* out) const override;

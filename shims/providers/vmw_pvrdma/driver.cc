@@ -115,7 +115,7 @@ int VmwPvrdmaDriver::CreateAh(Call& call, Ah& ah) {
 }  // namespace vmw_pvrdma
 
 std::unique_ptr<Driver> MakeVmwPvrdmaDriver() {
-  return std::make_unique<vmw_pvrdma::VmwPvrdmaDriver>();
+  return std::make_unique<provider::Limited<vmw_pvrdma::VmwPvrdmaDriver>>();
 }
 
 }  // namespace vabi

@@ -2,6 +2,7 @@
 #ifndef VABI_SHIMS_PROVIDERS_VMW_PVRDMA_DRIVER_H_
 #define VABI_SHIMS_PROVIDERS_VMW_PVRDMA_DRIVER_H_
 
+#include "shims/providers/common/limited.h"
 #include "shims/providers/vmw_pvrdma/ids.h"
 #include "shims/providers/vmw_pvrdma/state.h"
 #include "shims/uverbs/driver.h"
@@ -11,8 +12,16 @@
 
 namespace vabi::vmw_pvrdma {
 
-class VmwPvrdmaDriver final : public DriverBase {
+class VmwPvrdmaDriver : public DriverBase {
  public:
+  static constexpr provider::FullRules kFull = {.pd = rule::pd_full,
+                                                .mr = {},
+                                                .mw = {},
+                                                .cq = rule::cq_full,
+                                                .qp = rule::qp_full,
+                                                .srq = rule::srq_full,
+                                                .ah = rule::ah_full};
+
   DriverId id() const override { return DriverId::vmw_pvrdma; }
   bool Offers(Op op) const override;
   void Describe(const Device& device, DeviceAttributes* out) const override;

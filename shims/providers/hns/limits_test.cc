@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// How many objects hns has room for, and what it says of one more (file and function stand in
+// abi.def).
+#include "shims/providers/common/test_limits.h"
+#include "shims/providers/hns/test_hns.h"
+
+namespace vabi::hns {
+namespace {
+
+const LimitKit kKit = {
+    .start = [](const char* kernel, uint32_t* pd) -> std::unique_ptr<TestHca> {
+      auto hca = std::make_unique<TestHns>(kernel);
+      *pd = hca->pd;
+      return hca;
+    },
+    .mr = {},
+    .cq = CqInput,
+    .qp = QpInput,
+    .srq = SrqInput,
+    .room = TestHns::kRoom,
+    .type = TestHca::kRc,
+    .cqe = 16,
+};
+
+const LimitRow kRows[] = {
+    {"debian-7.3.4", "hns.full.pd", ENOMEM, ObjectType::kPd},
+    {"debian-7.3.4", "hns.full.mr", ENOMEM, ObjectType::kMr},
+    {"debian-5.10.223", "hns.full.mw", EINVAL, ObjectType::kMw},
+    {"linux-5.14", "hns.full.mw", ENOMEM, ObjectType::kMw},
+    {"debian-7.3.4", "hns.full.cq", ENOSPC, ObjectType::kCq},
+    {"debian-5.10.223", "hns.full.cq", EINVAL, ObjectType::kCq},
+    {"debian-7.3.4", "hns.full.qp", ENOSPC, ObjectType::kQp},
+    {"debian-7.3.4", "hns.full.srq", ENOMEM, ObjectType::kSrq},
+};
+
+class Limits : public testing::TestWithParam<LimitRow> {};
+INSTANTIATE_TEST_SUITE_P(Hns, Limits, testing::ValuesIn(kRows),
+                         [](const auto& info) { return CaseName(info.param); });
+TEST_P(Limits, OneMoreIsRefused) { LimitTester(kKit, GetParam()).Run(); }
+
+}  // namespace
+}  // namespace vabi::hns

@@ -46,8 +46,8 @@ def is_client(name):
     return name in names()
 
 
-def traces_gaps(name):
-    """Is only what is not modelled kept of its trace?"""
+def brings_tests(name):
+    """Are its tests the userland's own, hundreds of them?"""
     return is_client(name) and get(name).data.get("runner") == pyverbs.RUNNER
 
 

@@ -87,7 +87,7 @@ def run_raw(setup, cell, relax=()):
     with worlds.run_folder() as folder:
         trace_path = folder / "trace.jsonl"
         # Of hundreds of tests only the gaps: the whole trace of rxe's doorbells is beyond a cell's limits.
-        wanted = f"gaps:{trace_path}" if clients.traces_gaps(cell.scenario) else trace_path
+        wanted = f"gaps:{trace_path}" if clients.brings_tests(cell.scenario) else trace_path
         told = setup.compiler.tell(negotiation.widened(cell), folder, wanted, relax, model=suites(cell))
         seen = plugins.altered(userland, cell, folder)
         kept = {"VERBS_ABI_MAPPED": str(folder / "mapped")}

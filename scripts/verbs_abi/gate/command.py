@@ -8,7 +8,7 @@ import pathlib
 import sys
 
 from verbs_abi import userlands
-from verbs_abi.cells import ids, negotiation, plans, turning
+from verbs_abi.cells import clients, ids, negotiation, plans, turning
 from verbs_abi.errors import EXIT_OK, EXIT_UNEXPECTED, EXIT_USAGE, UserError, unknown
 from verbs_abi.gate import compare
 from verbs_abi.reports import model
@@ -37,7 +37,10 @@ def register(subparsers):
 
 
 def cells_of(plan, kernels, old, new):
-    """The plan's cells for both userlands, each scenario once for each of them."""
+    """The plan's cells for both userlands, each scenario once for each of them.
+
+    Not those that run tests which a release brings along: two releases have different ones.
+    """
     patterns = [text for text in (kernels or "*").split(",") if text]
     known = list(ids.kernels())
     for pattern in patterns:
@@ -45,7 +48,8 @@ def cells_of(plan, kernels, old, new):
             raise unknown("kernel", pattern, known)
     scenarios = dict.fromkeys(
         dataclasses.replace(cell, userland="") for cell in plans.load(plan)
-        if any(fnmatch.fnmatchcase(cell.kernel, pattern) for pattern in patterns))
+        if any(fnmatch.fnmatchcase(cell.kernel, pattern) for pattern in patterns)
+        and not clients.brings_tests(cell.scenario))
     return [dataclasses.replace(cell, userland=name) for name in (old, new) for cell in scenarios]
 
 

@@ -50,9 +50,10 @@ def _record(options):
             record.record(name, options.seed, tell, not options.no_programs, options.afresh,
                           options.changed, _room(options))
 
-    for name in options.kernel or ():
+    names = list(dict.fromkeys(options.kernel or kernels.table()))
+    for name in names:
         kernels.find(name)
-    record.each(options.kernel or list(kernels.table()), make, tell, _room(options))
+    record.each(names, make, tell, _room(options))
     return 0
 
 
@@ -79,7 +80,7 @@ def _build(options, targets):
 
 
 def _check(options):
-    names = options.kernel or store.names(_room(options))
+    names = list(dict.fromkeys(options.kernel or store.names(_room(options))))
     if not names:
         raise kernels.OracleError(f"no recordings in {_room(options)}",
                                   hint="Make them with `verbs-abi oracle record`.")

@@ -7,8 +7,9 @@ import lzma
 import pathlib
 import subprocess
 
-from verbs_abi import errors
+from verbs_abi import errors, locks
 from verbs_abi.oracle import apt
+from verbs_abi.reports.store import write_atomically
 
 SOURCE_ROOT = pathlib.Path(__file__).resolve().parents[3]
 TABLE = SOURCE_ROOT / "matrix" / "oracle" / "kernels.json"
@@ -59,8 +60,13 @@ class Unpacked:
         self.root = self.cache / "root"
 
     def prepare(self):
-        """Fetches and unpacks unless that was done before. Returns self."""
+        """Fetches and unpacks unless that was done before; two at once take turns. Returns self."""
         done = self.cache / "done"
+        with locks.exclusive(self.cache / "lock", f"unpacking {self.kernel.name}"):
+            self._prepare(done)
+        return self
+
+    def _prepare(self, done):
         if not done.exists():
             debs = apt.Suites(self.kernel.suites).download(self.kernel.packages)
             for deb in debs.values():
@@ -73,8 +79,7 @@ class Unpacked:
             subprocess.run(["depmod", "-b", str(self.root), self.kernel.release], check=True,
                            timeout=120)
             versions = {name: apt.deb_field(deb, "Version") for name, deb in debs.items()}
-            done.write_text(json.dumps(versions))
-        return self
+            write_atomically(done, json.dumps(versions))
 
     def package_versions(self):
         return json.loads((self.cache / "done").read_text())

@@ -12,6 +12,8 @@ import hashlib
 import json
 import shutil
 
+from verbs_abi import locks
+from verbs_abi.oracle import apt
 from verbs_abi.oracle import kernels
 
 WENT_WRONG = ("-1", "skipped", "blocked", "died")
@@ -143,7 +145,11 @@ class Recording:
                 for path in self.folder.glob(pattern)}
 
     def replace(self, lines, list_text, seed, packages, files, crashes, driver="rxe"):
-        """Stores a complete recording. files: {name: text} beside the answers."""
+        """Stores a complete recording. files: {name: text} beside the answers. Two at once take turns."""
+        with locks.exclusive(apt.cache_dir() / "oracle" / "store.lock", "storing a recording"):
+            return self._replace(lines, list_text, seed, packages, files, crashes, driver)
+
+    def _replace(self, lines, list_text, seed, packages, files, crashes, driver):
         fresh = self.folder.with_name(f".{self.kernel}.new")
         old = self.folder.with_name(f".{self.kernel}.old")
         for folder in (fresh, old):

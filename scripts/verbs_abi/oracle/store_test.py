@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Recordings: packed, unpacked, replaced whole; dumps as answers."""
 
+import concurrent.futures
 import json
 
 import pytest
@@ -28,6 +29,21 @@ def test_a_recording_takes_the_old_ones_place_whole(tmp_path):
     assert recording.about() == about and about["calls"] == 1 and about["seed"] == 3
     assert sorted(path.name for path in tmp_path.iterdir()) == ["k"]
     assert not (recording.folder / "old.txt").exists()
+
+
+def test_two_that_store_the_same_recording_at_once_take_turns(tmp_path, monkeypatch):
+    monkeypatch.setenv("VERBS_ABI_CACHE", str(tmp_path / "cache"))
+    recording = store.Recording("k", tmp_path / "room")
+    files = {f"userland-{number}.txt": "x" for number in range(40)}
+
+    def often(seed):
+        for _ in range(20):
+            recording.replace({"a:b": "0 0"}, "list", seed, {}, files, {})
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(often, range(4)))  # raises where one takes the other's folder away
+    assert sorted(path.name for path in (tmp_path / "room").iterdir()) == ["k"]
+    assert len(list(recording.folder.iterdir())) == 43 and recording.answers() == {"a:b": "0 0"}
 
 
 @pytest.mark.parametrize("name, text, said", (

@@ -21,7 +21,7 @@ import tarfile
 import tempfile
 import time
 
-from verbs_abi import children
+from verbs_abi import children, locks
 from verbs_abi.oracle import cpio
 from verbs_abi.oracle import kernels
 
@@ -44,7 +44,12 @@ class Result:
 
 
 def base_archive(unpacked):
-    """The kernel's own initramfs: busybox, the first process, the modules. Cached."""
+    """The kernel's own initramfs: busybox, the first process, the modules. Cached; two at once take turns."""
+    with locks.exclusive(unpacked.cache / "lock", f"packing {unpacked.kernel.name}"):
+        return _base_archive(unpacked)
+
+
+def _base_archive(unpacked):
     init = (pathlib.Path(__file__).parent / "guest_init.sh").read_bytes()
     target = unpacked.cache / "base.cpio"
     stamp = unpacked.cache / "base.init"

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-from verbs_abi import children, errors
+from verbs_abi import children, cli, errors
 from verbs_abi import userlands
 from verbs_abi.cells import ids, trace, worlds
 from verbs_abi.oracle import agreement
@@ -298,6 +298,10 @@ def _check_alone(kernel, build, answers, room):
             return check_kernel(kernel, fake, answers, room), None
         except errors.UserError as error:
             return None, str(error)
+        except OSError as error:
+            if error.errno not in cli.MACHINE:
+                raise
+            return None, f"{kernel}: {kernels.full(error)}"
         finally:
             if fake:
                 fake.close()

@@ -2,6 +2,7 @@
 """`verbs-abi oracle …`: the subcommands and their options."""
 
 import argparse
+import os
 import pathlib
 import sys
 
@@ -42,6 +43,8 @@ def _record(options):
         print(text, flush=True)
 
     def make(name):
+        print(f"{name}: at work; a kernel takes minutes, {boot.MOST_GUESTS} guests run at a time on this machine",
+              file=sys.stderr, flush=True)
         if options.driver == "siw":
             record.record_siw(name, options.seed, tell, _room(options))
         elif beside:
@@ -53,6 +56,7 @@ def _record(options):
     names = list(dict.fromkeys(options.kernel or kernels.table()))
     for name in names:
         kernels.find(name)
+    _can_store(_room(options))
     record.each(names, make, tell, _room(options))
     return 0
 
@@ -77,6 +81,13 @@ def _build(options, targets):
         raise kernels.OracleError(f"{folder} is no build folder: it has no harness/world/vabi-world",
                                   hint="Without --build one is made.")
     return folder
+
+
+def _can_store(room):
+    """Asked before a kernel is recorded, which takes minutes."""
+    place = next(folder for folder in (room.absolute(), *room.absolute().parents) if folder.exists())
+    if not os.access(place, os.W_OK):
+        raise kernels.OracleError(f"nothing can be stored in {place}", hint="--room names another folder.")
 
 
 def _check(options):

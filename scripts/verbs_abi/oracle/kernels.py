@@ -2,10 +2,12 @@
 """Debian's packaged kernels: which there are (matrix/oracle/kernels.json), fetched and unpacked."""
 
 import dataclasses
+import errno
 import json
 import lzma
 import pathlib
 import subprocess
+import tempfile
 
 from verbs_abi import errors, locks
 from verbs_abi.oracle import apt
@@ -21,6 +23,13 @@ MODULES = ("crc32_generic", "ib_uverbs", "ib_umad", "rdma_ucm", "rdma_rxe", "dum
 
 class OracleError(errors.UserError):
     """What the recording or the check stumbled over, with the kernel and what to do."""
+
+
+def full(error):
+    """What to say of an OSError: one without a path, of a disk that is full, is of our temporary files."""
+    if error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"{error.strerror} for temporary files in {tempfile.gettempdir()}; TMPDIR names another folder"
+    return str(error)
 
 
 @dataclasses.dataclass(frozen=True)

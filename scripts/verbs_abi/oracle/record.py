@@ -84,7 +84,7 @@ def each(names, make, report=print, room=store.ROOM):
             recording = store.Recording(name, room)
             kept = (f"the recording of {recording.about()['date']} is kept" if recording.exists()
                     else "nothing is stored of it")
-            text = str(error)
+            text = kernels.full(error) if isinstance(error, OSError) else str(error)
             report(f"{text if text.startswith(f'{name}:') else f'{name}: {text}'}; {kept}")
             return False
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What goes wrong while a kernel is recorded: which kernel, what is kept, exit status 2."""
 
+import errno
+import io
 import os
 import signal
 import subprocess
@@ -10,7 +12,7 @@ import time
 import pytest
 
 from verbs_abi import cli, errors
-from verbs_abi.oracle import apt, boot, generate, kernels, probing, record, store, vm
+from verbs_abi.oracle import apt, boot, check, generate, kernels, probing, record, store, vm
 from verbs_abi.setup import build
 
 KERNEL = "debian-6.1.192"
@@ -128,6 +130,24 @@ def test_one_kernel_that_fails_does_not_keep_the_others_from_their_turn(place):
     assert made == ["a", "b", "c"] and lines == ["b: it is gone; nothing is stored of it"]
 
 
+@pytest.mark.parametrize("error, said", (
+    (OSError(errno.ENOSPC, "No space left on device"), "a: No space left on device for temporary files in "),
+    (OSError(errno.EROFS, "Read-only file system", "/x/y"), "'/x/y'")))
+def test_a_disk_that_takes_no_more_is_told_with_its_place(tmp_path, monkeypatch, error, said):
+    def fail(*_):
+        raise error
+
+    lines = []
+    with pytest.raises(errors.UserError, match="not recorded: a"):
+        record.each(["a"], fail, lines.append, tmp_path)
+    assert said in lines[0] and lines[0].endswith("nothing is stored of it")
+    monkeypatch.setattr(check, "check_kernel", fail)
+    monkeypatch.setattr(check, "FakeMachine", lambda *_: io.StringIO())
+    with pytest.raises(errors.UserError) as ended:
+        check.compare_all(["a"], None)
+    assert said in str(ended.value)
+
+
 def test_the_command_ends_with_status_2(place, capfd):
     assert cli.main(["oracle", "record", "--kernel", KERNEL, "--room", str(place / "room")]) == 2
     said = "".join(capfd.readouterr())
@@ -146,6 +166,13 @@ def test_what_is_not_there_is_told_before_anything_is_built_or_booted(monkeypatc
     monkeypatch.setattr(record, "record", lambda *_, **__: pytest.fail("recorded"))
     assert cli.main(["oracle", *words]) == 2
     assert said in "".join(capfd.readouterr())
+
+
+def test_a_room_that_takes_nothing_is_told_before_a_kernel_is_recorded(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(record, "record", lambda *_, **__: pytest.fail("recorded"))
+    monkeypatch.setattr(os, "access", lambda path, _: path != tmp_path)
+    assert cli.main(["oracle", "record", "--kernel", KERNEL, "--room", str(tmp_path / "new" / "room")]) == 2
+    assert f"nothing can be stored in {tmp_path}\n" in "".join(capfd.readouterr())
 
 
 @pytest.mark.parametrize("percent", ("nan", "-1", "101", "most"))

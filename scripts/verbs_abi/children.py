@@ -142,9 +142,9 @@ def listen():
 def forked():
     """For a process that was forked off us and stays Python: it has started nothing yet, and a signal ends it until it
     says otherwise with interruptible(). What is ignored stays ignored."""
-    global _asked
+    global _asked, _undisturbed, _waiting
     _running.clear()
-    _asked = None
+    _asked, _undisturbed, _waiting = None, 0, None
     for number in SIGNALS:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)

@@ -318,7 +318,9 @@ def compare_all(names, build, answers=None, room=store.ROOM):
     with concurrent.futures.ProcessPoolExecutor(max_workers=max(len(names), 1), mp_context=context,
                                                 initializer=children.forked) as pool:
         try:
-            done = list(pool.map(functools.partial(_check_alone, build=build, answers=answers, room=room), names))
+            with children.undisturbed():
+                checking = pool.map(functools.partial(_check_alone, build=build, answers=answers, room=room), names)
+            done = list(checking)
         except KeyboardInterrupt:  # a signal that came to us alone
             for worker in multiprocessing.active_children():
                 worker.terminate()

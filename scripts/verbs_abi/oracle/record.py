@@ -6,7 +6,7 @@ import re
 import subprocess
 import time
 
-from verbs_abi import errors
+from verbs_abi import children, errors
 from verbs_abi.oracle import boot
 from verbs_abi.oracle import clients
 from verbs_abi.oracle import generate
@@ -89,7 +89,9 @@ def each(names, make, report=print, room=store.ROOM):
             return False
 
     with concurrent.futures.ThreadPoolExecutor(max_workers=boot.MOST_GUESTS) as pool:
-        made = list(pool.map(attempt, names))
+        with children.undisturbed():  # a thread that is not known yet would not be waited for
+            making = pool.map(attempt, names)
+        made = list(making)
     failed = [name for name, ok in zip(names, made) if not ok]
     if failed:
         raise kernels.OracleError(f"not recorded: {', '.join(failed)}",

@@ -275,3 +275,30 @@ def test_a_signal_ends_the_guests_and_boots_none_again(place):
         assert ended.wait(timeout=60) != 0
     guests_of = (place / "guests").read_text().split()
     assert len(guests_of) == 1 and not os.path.exists(f"/proc/{guests_of[0]}")
+
+
+AT_ONCE = """
+import os, signal
+start = threading.Thread.start
+def signalled(thread):
+    start(thread)
+    os.kill(os.getpid(), signal.SIGTERM)
+threading.Thread.start = signalled
+"""
+
+
+def test_a_signal_while_the_threads_begin_boots_no_guest_that_stays(place):
+    fake(place, "qemu-system-x86_64", f"echo $$ >> {place}/guests; exec sleep 600\n")
+    image = next((place / "cache").rglob("vmlinuz-*"))
+    script = SIGNALLED.replace("KERNEL", KERNEL).replace("with children", AT_ONCE + "with children")
+    with subprocess.Popen([sys.executable, "-c", script, str(image)], cwd=kernels.SOURCE_ROOT / "scripts",
+                          stderr=subprocess.DEVNULL, start_new_session=True) as ended:
+        try:
+            assert ended.wait(timeout=30) != 0
+        finally:
+            ended.kill()
+            guests_of = (place / "guests").read_text().split() if (place / "guests").exists() else []
+            left = [pid for pid in guests_of if os.path.exists(f"/proc/{pid}")]
+            for pid in left:
+                os.kill(int(pid), signal.SIGKILL)
+        assert left == []

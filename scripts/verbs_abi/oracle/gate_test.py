@@ -27,6 +27,7 @@ def told(names, results=None, error=None):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(check, "compare_all", compare)
+        patch.setattr(check.agreement, "stored", lambda *_: {})
         patch.setattr(gate, "chosen", lambda *_: names)
         patch.setattr(gate, "chosen_clients", lambda *_: [])
         return gate.run("build", out=lines.append), "\n".join(lines)

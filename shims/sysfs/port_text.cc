@@ -5,41 +5,14 @@
 #include <cstdio>
 #include <iterator>
 
+#include "shims/port_rate.h"
+
 namespace vabi::sysfs {
 namespace {
 
 template <size_t kSize>
 const char* Pick(const char* const (&names)[kSize], size_t index, const char* otherwise) {
   return index < kSize && names[index] ? names[index] : otherwise;
-}
-
-struct Speed {
-  uint16_t value;  // enum ib_port_speed
-  const char* name;
-  int tenths;  // of Gb/s, one lane
-};
-constexpr Speed kSpeeds[] = {
-    {1, " SDR", 25},    {2, " DDR", 50},     {4, " QDR", 100},
-    {8, " FDR10", 100}, {16, " FDR", 140},   {32, " EDR", 250},
-    {64, " HDR", 500},  {128, " NDR", 1000}, {256, " XDR", 2000},
-};
-
-// ib_width_enum_to_int
-int Lanes(uint8_t width) {
-  switch (width) {
-    case 1:
-      return 1;
-    case 2:
-      return 4;
-    case 4:
-      return 8;
-    case 8:
-      return 12;
-    case 16:
-      return 2;
-    default:
-      return -1;
-  }
 }
 
 }  // namespace
@@ -89,14 +62,11 @@ std::string NodeTypeText(uint8_t type) {
 }
 
 std::string RateText(uint8_t width, uint16_t speed, int64_t max_speed, bool sdr_suffix) {
-  const Speed* found = &kSpeeds[0];  // what rate_show falls back to
-  for (const Speed& row : kSpeeds) {
-    if (row.value == speed && speed <= max_speed) found = &row;
-  }
-  const int lanes = Lanes(width);
+  const PortSpeed* found = &FindPortSpeed(speed <= max_speed ? speed : 0);
+  const int lanes = PortLanes(width);
   if (lanes < 0) return "";
   const int rate = found->tenths * lanes;
-  const char* name = found == &kSpeeds[0] && !sdr_suffix ? "" : found->name;
+  const char* name = found == &kPortSpeeds[0] && !sdr_suffix ? "" : found->name;
   return Format("%d%s Gb/sec (%dX%s)", rate / 10, rate % 10 ? ".5" : "", lanes, name);
 }
 

@@ -425,5 +425,38 @@ TEST_F(Ethernet, RealTimeIsNotThere) {
   EXPECT_EQ("mlx5.real_time", LastRule());
 }
 
+// core/verbs.c:ib_port_attr_to_speed_info: lanes times the speed of one, in 100 Mb/s; what it does
+// not know counts as SDR.
+class PortSpeedOf : public Mlx5Test, public testing::WithParamInterface<const char*> {
+ protected:
+  PortSpeedOf() : Mlx5Test(GetParam()) {}
+  void SetUp() override { OpenContext(); }
+  uint64_t Speed(uint8_t width, uint16_t speed) {
+    image().device[0].ports[0].active_width = width;
+    image().device[0].ports[0].active_speed = speed;
+    Bytes told(8, 0xff);
+    Request call(static_cast<uint16_t>(C(VABI_C(UVERBS_OBJECT_DEVICE))),
+                 static_cast<uint16_t>(C(VABI_C(UVERBS_METHOD_QUERY_PORT_SPEED))),
+                 image().device[0].driver_id);
+    call.AddConst(C(VABI_C(UVERBS_ATTR_QUERY_PORT_SPEED_PORT_NUM)), 1);
+    call.AddOut(C(VABI_C(UVERBS_ATTR_QUERY_PORT_SPEED_RESP)), told);
+    EXPECT_EQ(0, SendIoctl(*file_, call)) << LastRule();
+    uint64_t value;
+    std::memcpy(&value, told.data(), sizeof(value));
+    return value;
+  }
+};
+
+TEST_P(PortSpeedOf, LanesTimesSpeed) {
+  EXPECT_EQ(1000u, Speed(2, 32)) << "4X EDR";
+  EXPECT_EQ(500u, Speed(1, 64)) << "1X HDR";
+  EXPECT_EQ(4000u, Speed(16, 256)) << "2X XDR";
+  EXPECT_EQ(100u, Speed(2, 3)) << "4X of what is no speed";
+  FindDevice(0)->SetPortState(1, /*IB_PORT_DOWN=*/1, 3);
+  EXPECT_EQ(0u, Speed(2, 32));
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, PortSpeedOf, testing::Values("debian-7.2.13", "debian-7.3.4"));
+
 }  // namespace
 }  // namespace vabi::mlx5

@@ -2,9 +2,11 @@
 // main.c: mlx5_ib_query_device, mlx5_ib_query_port, mlx5_ib_query_port_speed
 #include <algorithm>
 
+#include "shims/port_rate.h"
 #include "shims/providers/mlx5/capabilities.h"
 #include "shims/providers/mlx5/driver.h"
 #include "shims/uverbs/device.h"
+#include "shims/uverbs/uverbs_file.h"
 
 namespace vabi::mlx5 {
 namespace {
@@ -183,8 +185,17 @@ int Mlx5Driver::QueryDevice(Call& call, Device& device) {
                  OldRespond::kWhole);
 }
 
-int Mlx5Driver::QueryPortSpeed(Call& call, uint32_t, uint64_t*) {
-  return call.Unmodelled("mlx5: QUERY_PORT_SPEED");
+// This card's firmware tells no max_tx_speed of its vport, so that Ethernet ports are told by their
+// attributes as InfiniBand ports are (mlx5_ib_query_port_speed_from_port).
+int Mlx5Driver::QueryPortSpeed(Call& call, uint32_t port, uint64_t* speed) {
+  constexpr uint8_t kPortDown = 1;  // IB_PORT_DOWN
+  const Device& device = call.file.device();
+  const PortImage& image = device.port(port);
+  const int lanes = PortLanes(image.active_width);
+  if (lanes < 0) return call.Unmodelled("mlx5: the speed of a port without a width");
+  const bool down = device.PortState(port) == kPortDown;
+  *speed = down ? 0 : static_cast<uint64_t>(FindPortSpeed(image.active_speed).tenths * lanes);
+  return 0;
 }
 
 }  // namespace vabi::mlx5

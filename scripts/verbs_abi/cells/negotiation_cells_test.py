@@ -100,3 +100,28 @@ class Elsewhere:
 
     def mapped_ok(self, text):
         return mapped.check(text, "/nowhere")
+
+
+# Who reads the texts of sysfs: libibverbs of a kernel without GET_CHARDEV, or where netlink tells nothing of the node
+# (libibverbs/ibdev_nl.c: find_sysfs_devs_nl; init.c: check_abi_version, setup_sysfs_uverbs). Else nobody does.
+@pytest.mark.parametrize("kernel, overlays, outcome, errno", [
+    ("linux-5.0", "provider-abi=missing", "refused", "ENODEV"),
+    ("linux-5.3", "provider-abi=missing", "degraded", None),
+    ("debian-6.12.117", "provider-abi=missing", "full", None),
+    ("debian-6.12.117", "provider-abi=garbage", "full", None),
+    ("debian-6.12.117", "no-netlink-chardev/provider-abi=garbage", "refused", "ENODEV"),
+    ("debian-6.12.117", "provider-abi=no-newline", "full", None),
+    ("linux-5.0", "global-abi=empty", "refused", "ENOSYS"),
+    ("linux-5.3", "global-abi=7", "degraded", None),
+    ("debian-6.12.117", "global-abi=empty", "full", None),
+    ("debian-6.12.117", "no-netlink-chardev/global-abi=unreadable", "refused", "ENOSYS"),
+    ("debian-6.12.117", "no-netlink/global-abi=5", "degraded", None),
+    # ABI 4's CREATE_QP has a shorter reply (libibverbs/cmd_qp.c: ibv_icmd_create_qp).
+    ("linux-5.0", "global-abi=4", "refused", "ENOSPC"),
+    ("linux-5.7", "no-netlink/global-abi=4", "refused", "ENOSPC"),
+    ("linux-5.8", "no-netlink/global-abi=4", "degraded", None),
+])
+def test_who_reads_the_texts_of_sysfs(setup, kernel, overlays, outcome, errno):
+    row = pool.run_cell(setup, ids.parse(f"deb-44.0/{kernel}/mlx5/{overlays}"))
+    assert (row["outcome"], row["verdict"]) == (outcome, "expected")
+    assert errno is None or row["errno"] == errno

@@ -237,6 +237,37 @@ TEST_F(ScratchRoot, ABrokenChangeOfAnOverlayIsToldWithItsPlaceInTheFile) {
   EXPECT_THAT(said, testing::Not(HasSubstr("\"\"")));
 }
 
+TEST_F(ScratchRoot, ANumberOrStepThatCannotBeIsNotTakenForAnother) {
+  const auto said = [&](const char* overlay) { return ErrorFor("debian-6.12.117", overlay); };
+  EXPECT_THAT(said("provider-abi=4294967297"), HasSubstr("needs a number of 32 bits"));
+  EXPECT_THAT(said("provider-abi=99999999999999999999"), HasSubstr("needs a number of 32 bits"));
+  EXPECT_THAT(said("cdev-rdev=99999999999"), HasSubstr("needs a number of 32 bits"));
+  EXPECT_EQ(said("provider-abi=4294967295"), "no error");
+  EXPECT_EQ(said("provider-abi=-1"), "no error");
+  EXPECT_THAT(said("cdev-mode=600"), HasSubstr("with a leading 0"));
+  EXPECT_THAT(said("cdev-mode=010000"), HasSubstr("with a leading 0"));
+  EXPECT_EQ(said("cdev-mode=0600"), "no error");
+  EXPECT_THAT(said("errno@CREATE_CQQ=EIO"),
+              HasSubstr("step \"CREATE_CQQ\" (did you mean \"CREATE_CQ\"?)"));
+  EXPECT_THAT(said("errno-once@CQ.CREAT=EIO"), HasSubstr("(did you mean \"CQ.CREATE\"?)"));
+  for (const char* step : {"CREATE_CQ", "CREATE_WQ", "CQ.CREATE", "DEVX_OBJ.CREATE", "open",
+                           "mmap:UAR", "netlink:GET_CHARDEV", "command 77"}) {
+    EXPECT_EQ(said((std::string("errno@") + step + "=EIO").c_str()), "no error") << step;
+  }
+}
+
+TEST_F(ScratchRoot, ADeviceIsCalledWhatAFolderCanBe) {
+  WorldCompiler compiler(root_);
+  for (const char* name : {"../x", "a/b", ".", ".."}) {
+    WorldSpec spec;
+    spec.kernel = "debian-6.12.117";
+    spec.devices = {{"mlx5", name, ""}};
+    auto world = compiler.Compile(spec);
+    ASSERT_FALSE(world.ok()) << name;
+    EXPECT_THAT(world.error(), HasSubstr("no folder of sysfs"));
+  }
+}
+
 TEST_F(ScratchRoot, UnknownProvidersAndLinksAreNamed) {
   EXPECT_THAT(ErrorFor("debian-6.12.117", "", "mlx55"), HasSubstr("did you mean \"mlx5\""));
 }

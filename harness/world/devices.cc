@@ -205,6 +205,9 @@ Result<bool> AddDevice(const fs::path& root, const DeviceSpec& spec, WorldImage*
       name = provider.at("device_prefix").get<std::string>() + std::to_string(same);
     }
     if (name.size() >= sizeof device.name) return Error{"device name \"" + name + "\" is too long"};
+    if (name.find('/') != std::string::npos || name == "." || name == "..") {
+      return Error{"device name \"" + name + "\": no folder of sysfs can be called so"};
+    }
     for (uint32_t i = 0; i < number; ++i) {
       if (name == image->device[i].name) return Error{"two devices are called \"" + name + "\""};
     }

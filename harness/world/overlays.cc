@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "harness/world/overlays.h"
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -48,9 +50,16 @@ Result<int64_t> Value(const json& change) {
     if (value.is_string()) {
       const std::string text = value.get<std::string>();
       char* end = nullptr;
+      errno = 0;
       const long long number = std::strtoll(text.c_str(), &end, 0);
-      if (!text.empty() && *end == '\0') return static_cast<int64_t>(number);
-      return Error{"needs a whole number, not \"" + text + "\""};
+      if (text.empty() || *end != '\0') {
+        return Error{"needs a whole number, not \"" + text + "\""};
+      }
+      // What they are set in has 32 bits at most, with or without a sign.
+      if (errno != 0 || number < INT32_MIN || number > UINT32_MAX) {
+        return Error{"needs a number of 32 bits, not \"" + text + "\""};
+      }
+      return static_cast<int64_t>(number);
     }
   }
   return Error{"needs \"value\": a whole number"};
@@ -72,6 +81,12 @@ Result<bool> Set(const Setters<Target>& setters, const json& change, const char*
   }
   auto value = Value(change);
   if (!value) return Error{value.error()};
+  if (name == "mode" && change["value"].is_string()) {
+    const std::string text = change["value"].get<std::string>();
+    if (text[0] != '0' || *value < 0 || *value > 07777) {
+      return Error{"needs permission bits with a leading 0, such as 0600, not \"" + text + "\""};
+    }
+  }
   setter->second(target, *value);
   return true;
 }
@@ -106,9 +121,23 @@ const Setters<PortImage> kPortSetters = {
     {"max_msg_size", [](PortImage& p, int64_t v) { p.max_msg_size = static_cast<uint32_t>(v); }},
 };
 
+// A step that no command is called would never come. What is not in these tables has a form of its
+// own: "open", "mmap:KIND", "netlink:NAME", "command 77", "object 3 method 9".
+Result<bool> CheckStep(const std::string& step) {
+  if (step.find_first_of(": ") != std::string::npos) return true;
+  std::vector<std::string> names = {"open"};
+  for (size_t i = 0; i < MethodRows().size(); ++i) names.emplace_back(MethodRows()[i].name);
+  for (size_t i = 0; i < WriteNames().size(); ++i) names.emplace_back(WriteNames()[i]);
+  for (size_t i = 0; i < WriteExNames().size(); ++i) names.emplace_back(WriteExNames()[i]);
+  if (std::find(names.begin(), names.end(), step) != names.end()) return true;
+  return Error{"unknown step \"" + step + "\"" + Nearest(step, names)};
+}
+
 Result<bool> AddFault(const json& change, WorldImage* image) {
   const std::string step = change["fault"].get<std::string>();
   if (step.empty()) return Error{"needs a step, as the trace names it: errno@CREATE_CQ=ENOMEM"};
+  auto known = CheckStep(step);
+  if (!known) return known;
   if (image->fault_count == std::size(image->fault)) return Error{"too many faults in one world"};
   const auto error = ErrnoByName(change.value("errno", ""));
   if (!error) return Error{"unknown errno \"" + change.value("errno", "") + "\""};

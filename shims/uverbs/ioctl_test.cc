@@ -237,6 +237,27 @@ TEST_F(IoctlTest, InvokeWriteMarksTheCoreReply) {
   EXPECT_TRUE(call.Written(C(VABI_C(UVERBS_ATTR_CORE_OUT))));
 }
 
+// ib_user_verbs.h: the request of a command with a reply starts with `response`, an address.
+TEST_F(IoctlTest, TracesNoValueOfARequestThatIsTheAddressOfItsReply) {
+  OpenContext();
+  Request call = New(VABI_C(UVERBS_OBJECT_DEVICE), VABI_C(UVERBS_METHOD_INVOKE_WRITE));
+  Bytes reply(4);
+  call.AddConst(C(VABI_C(UVERBS_ATTR_WRITE_CMD)), 3);
+  call.AddIn(C(VABI_C(UVERBS_ATTR_CORE_IN)), Bytes(8));
+  call.AddOut(C(VABI_C(UVERBS_ATTR_CORE_OUT)), reply);
+  ASSERT_EQ(0, Ioctl(call));
+  EXPECT_EQ("ALLOC_PD", Last()["inner"]);
+  EXPECT_EQ(3, Last()["attrs"][0]["value"]) << "the command";
+  EXPECT_FALSE(Last()["attrs"][1].contains("value"));
+
+  Request other = New(VABI_C(UVERBS_OBJECT_DEVICE), VABI_C(UVERBS_METHOD_INVOKE_WRITE));
+  other.AddConst(C(VABI_C(UVERBS_ATTR_WRITE_CMD)), 4);
+  other.AddIn(C(VABI_C(UVERBS_ATTR_CORE_IN)), reply);
+  ASSERT_EQ(0, Ioctl(other));
+  EXPECT_EQ("DEALLOC_PD", Last()["inner"]);
+  EXPECT_TRUE(Last()["attrs"][1].contains("value")) << "the handle: there is no reply";
+}
+
 TEST_F(IoctlTest, HandlesOfOtherFilesAreNotThere) {
   OpenContext();
   const uint32_t pd = AllocPd();

@@ -39,6 +39,19 @@ UdataOut OutOf(IoctlCall& call, ConstId attribute) {
   return value == nullptr ? UdataOut() : UdataOut(value->data, value->length);
 }
 
+// The request of a command with a reply starts with the reply's address (`response`); one of 8
+// bytes is nothing else. The trace has no addresses.
+void HideAddressOfReply(IoctlCall& call, const CommandEntry& entry) {
+  if (entry.response_size == 0) return;
+  const auto core_in = call.world.Constant(VABI_C(UVERBS_ATTR_CORE_IN));
+  for (int i = 0; i < call.record.attribute_count; ++i) {
+    trace::Attribute& attribute = call.record.attributes[i];
+    if (attribute.id == core_in && attribute.length == sizeof(uint64_t)) {
+      attribute.is_inline = false;
+    }
+  }
+}
+
 int InvokeWrite(IoctlCall& call) {
   uint64_t number = 0;
   call.GetConst(VABI_C(UVERBS_ATTR_WRITE_CMD), &number);
@@ -54,6 +67,8 @@ int InvokeWrite(IoctlCall& call) {
   } else {
     std::snprintf(call.record.inner, sizeof(call.record.inner), "command %u", index);
   }
+  const CommandEntry* entry = call.file.device().commands().Find(index, extended);
+  if (entry != nullptr && !extended) HideAddressOfReply(call, *entry);
   if (const int fault = FaultAt(call.world, call.record.inner)) {
     call.record.fault = "errno";
     return -fault;
@@ -62,7 +77,6 @@ int InvokeWrite(IoctlCall& call) {
                     (number & ~uint64_t{kExtendedFlag | kCommandMask}) != 0)) {
     return call.Refuse(RuleId::write_command_bits);
   }
-  const CommandEntry* entry = call.file.device().commands().Find(index, extended);
   if (entry == nullptr) return call.Refuse(RuleId::write_command_range);
   Command command(call, InOf(call, VABI_C(UVERBS_ATTR_CORE_IN)),
                   OutOf(call, VABI_C(UVERBS_ATTR_CORE_OUT)), &call);

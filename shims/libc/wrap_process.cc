@@ -5,7 +5,9 @@
 #include <alloca.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -168,11 +170,20 @@ bool ChangesUser(const char* path) {
          ((st.st_mode & S_ISGID) && (st.st_mode & S_IXGRP) && st.st_gid != getegid());
 }
 
+// Will exec() take the rights away by which this process opens any file? access() asks without them
+// (fs/open.c:access_override_creds), but for the real user.
+bool LosesRightsAtExec() {
+  const uid_t user = getuid();
+  if (user == 0 || user != geteuid()) return false;
+  return prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, CAP_DAC_OVERRIDE, 0, 0) != 1 &&
+         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, CAP_DAC_READ_SEARCH, 0, 0) != 1;
+}
+
 bool Reaches(const char* path) {
   const int fd = original::open()(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
   original::close()(fd);
-  return true;
+  return !LosesRightsAtExec() || original::access()(path, R_OK) == 0;
 }
 
 // What a child of this process needs and cannot open, or null: the shim, the world. So it is after

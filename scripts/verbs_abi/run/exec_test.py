@@ -169,6 +169,15 @@ def test_a_program_of_another_word_size_is_told_once_and_not_by_its_loader(tmp_p
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_who_keeps_roots_rights_until_exec_leaves_the_world_too():
+    # setpriv --reuid sets PR_SET_KEEPCAPS: it opens what the program that it starts cannot.
+    result = run("setpriv", "--reuid", "65534", "sh", "-c", "echo a; /bin/echo b")
+    assert (result.returncode, result.stdout) == (0, "a\nb\n"), result.stderr
+    assert "sh, and what it starts: this user or root folder does not reach " in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_who_became_another_user_leaves_the_world_with_one_word():
     program = ("import os\nos.setresuid(65534, 65534, 65534)\n"
                "os.execvp('sh', ['sh', '-c', 'echo a; /bin/echo b; /bin/echo c'])\n")

@@ -38,7 +38,6 @@ bool StateIsLegal(QpState from, QpState to) {
     case QpState::kInit:
       return to == QpState::kInit || to == QpState::kRtr || to == QpState::kErr;
     case QpState::kRtr:
-      return to == QpState::kRts || to == QpState::kErr;
     case QpState::kRts:
       return to == QpState::kRts || to == QpState::kErr;
     case QpState::kErr:

@@ -19,7 +19,7 @@
 namespace vabi::rdma_cm {
 namespace {
 
-constexpr size_t kMaxRequest = 512, kMaxReply = 512;
+constexpr size_t kMaxRequest = 512;
 constexpr uint32_t kTails = 8;  // bytes that 5.8 put behind some structures
 
 struct Caller {

@@ -75,12 +75,24 @@ def _argv(words, userland):
     return words
 
 
-def _wait(process):
-    """Passes our own signals on, and returns when the program has ended."""
+def _ended(start):
+    """Starts a program, passes our own signals on, and returns its status when it has ended.
+
+    A signal that comes while it starts is for the program, too: without us nobody would end it.
+    """
+    process, early = None, []
+
     def forward(number, _frame):
-        process.send_signal(number)
+        if process is None:
+            early.append(number)
+        else:
+            process.send_signal(number)
+
     kept = {number: signal.signal(number, forward) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)}
     try:
+        process = start()
+        for number in early:
+            process.send_signal(number)
         while True:
             try:
                 return process.wait()
@@ -89,6 +101,8 @@ def _wait(process):
     finally:
         for number, handler in kept.items():
             signal.signal(number, handler)
+        if process is None and early:
+            os.kill(os.getpid(), early[0])
 
 
 def run(cell, words, trace="", relax=(), keep=None):
@@ -113,7 +127,7 @@ def run(cell, words, trace="", relax=(), keep=None):
         if suites:
             env |= conformance.write_facts(scratch, cell, userland, told, trace)
         sys.stdout.flush()
-        status = _wait(_start(argv, worlds.environment(told["world"], env)))
+        status = _ended(lambda: _start(argv, worlds.environment(told["world"], env)))
         _tell_what_went_past(trace, whole=not gaps)
     return status if status >= 0 else 128 - status
 
@@ -174,6 +188,6 @@ def handle(arguments):
             raise UserError(f"the folder {arguments.keep} cannot be made: {error.strerror}",
                             hint="Name another with --keep.") from error
     if arguments.pass_through:
-        status = _wait(pass_through.start(words, arguments.trace, arguments.userland))
+        status = _ended(lambda: pass_through.start(words, arguments.trace, arguments.userland))
         return status if status >= 0 else 128 - status
     return run(cell, words, arguments.trace or "", arguments.relax, arguments.keep)

@@ -11,8 +11,9 @@ import sys
 
 import pytest
 
-from verbs_abi import paths
+from verbs_abi import children, paths
 from verbs_abi.cells import worlds
+from verbs_abi.run import exec as exec_command
 
 WORLD = ("--kernel", "debian-6.1.192", "--provider", "rxe")
 
@@ -231,6 +232,25 @@ def test_no_program_is_a_usage_error():
     for words in ((), ("--",)):
         result = start(*WORLD, *words)
         assert result.returncode == 2 and "no program" in result.stderr
+
+
+def test_a_signal_that_comes_while_the_program_starts_reaches_it():
+    def start():
+        process = subprocess.Popen(["sh", "-c", "trap 'exit 9' TERM; echo up; while :; do sleep 0.05; done"],
+                                   stdout=subprocess.PIPE, text=True)
+        started.append(process)
+        assert process.stdout.readline() == "up\n"
+        os.kill(os.getpid(), signal.SIGTERM)
+        return process
+
+    started = []
+    try:
+        with children.interruptible():
+            assert exec_command._ended(start) == 9
+    finally:
+        started[0].kill()
+        started[0].stdout.close()
+        started[0].wait()
 
 
 def test_signals_reach_the_program():

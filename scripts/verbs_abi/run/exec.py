@@ -126,6 +126,7 @@ def run(cell, words, trace="", relax=(), keep=None):
                             "run on a fake kernel.", status=EXIT_CANNOT_RUN) from error
         if suites:
             env |= conformance.write_facts(scratch, cell, userland, told, trace)
+        env["PATH"] = userland.search_path(os.environ.get("PATH", os.defpath))
         sys.stdout.flush()
         status = _ended(lambda: _start(argv, worlds.environment(told["world"], env)))
         _tell_what_went_past(trace, whole=not gaps)

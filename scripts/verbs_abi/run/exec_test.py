@@ -234,6 +234,13 @@ def test_no_program_is_a_usage_error():
         assert result.returncode == 2 and "no program" in result.stderr
 
 
+def test_a_shell_finds_the_userlands_programs_first():
+    result = start(*WORLD, "--", "sh", "-c", "command -v ibstat; command -v ls; ibv_devices | tail -1")
+    found = result.stdout.splitlines()
+    assert "/userlands/deb-44.0/" in found[0] and found[0].endswith("/ibstat")
+    assert "/userlands/" not in found[1] and "rxe0" in found[2], result.stderr
+
+
 def test_a_signal_that_comes_while_the_program_starts_reaches_it():
     def start():
         process = subprocess.Popen(["sh", "-c", "trap 'exit 9' TERM; echo up; while :; do sleep 0.05; done"],

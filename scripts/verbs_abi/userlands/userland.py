@@ -12,6 +12,9 @@ from verbs_abi.userlands import elf, mapped
 # Depth of scripts whose interpreter is a script, as the kernel allows.
 SHEBANG_DEPTH = 4
 
+# Where a userland's programs are, below its root.
+PROGRAM_DIRS = ("usr/bin", "usr/sbin", "bin", "sbin")
+
 
 @dataclasses.dataclass(frozen=True)
 class Userland:
@@ -83,7 +86,7 @@ class Userland:
                 raise UserError(f"{name} may not be executed", hint=f"For example: chmod +x {name}",
                                 status=EXIT_CANNOT_RUN)
             return path
-        for folder in ("usr/bin", "usr/sbin", "bin", "sbin"):
+        for folder in PROGRAM_DIRS:
             path = self.root / folder / name
             if path.is_file():
                 return str(path)
@@ -96,6 +99,11 @@ class Userland:
                 status=EXIT_NOT_FOUND,
             )
         return found
+
+    def search_path(self, path):
+        """$PATH by which a shell finds what find_program finds."""
+        own = [str(self.root / folder) for folder in PROGRAM_DIRS if (self.root / folder).is_dir()]
+        return ":".join([*own, path])
 
     def command(self, argv, shim, env=None):
         """(argv, env) that start argv[0] in this userland with the shim preloaded.

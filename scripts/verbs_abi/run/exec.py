@@ -88,7 +88,10 @@ def _ended(start):
         else:
             process.send_signal(number)
 
-    kept = {number: signal.signal(number, forward) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)}
+    # One that we ignore (nohup) the program ignores as well; one that is caught it would not.
+    numbers = [number for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+               if signal.getsignal(number) != signal.SIG_IGN]
+    kept = {number: signal.signal(number, forward) for number in numbers}
     try:
         process = start()
         for number in early:

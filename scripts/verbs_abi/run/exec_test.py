@@ -270,6 +270,15 @@ def test_signals_reach_the_program():
         assert process.wait(timeout=60) == 9
 
 
+def test_a_signal_that_is_ignored_stays_so_for_the_program():
+    old = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        result = run("sh", "-c", "kill -HUP $$; echo alive")
+    finally:
+        signal.signal(signal.SIGHUP, old)
+    assert (result.returncode, result.stdout) == (0, "alive\n"), result.stderr
+
+
 def test_no_run_folder_is_left_behind():
     result = run("sh", "-c", "dirname $VERBS_ABI_WORLD; kill -KILL $$")
     folder = pathlib.Path(result.stdout.strip())

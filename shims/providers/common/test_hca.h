@@ -68,7 +68,7 @@ class TestHca {
         trace_path_(testing::TempDir() + "/test_hca." + std::to_string(getpid())) {
     Reinstall();
   }
-  ~TestHca() {
+  virtual ~TestHca() {
     file_.reset();
     fds_.Close();
     trace::Open("");

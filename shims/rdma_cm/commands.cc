@@ -46,8 +46,7 @@ struct Caller {
                : 0;
   }
   int Reply(uint64_t to, const void* from, size_t size) {
-    trace::Answered(from, size);
-    return sys::CopyToUser(to, from, size) == 0 ? 0 : call.Refuse(RuleId::rdma_cm_reply_fault);
+    return trace::Reply(to, from, size) == 0 ? 0 : call.Refuse(RuleId::rdma_cm_reply_fault);
   }
   // ucma_get_ctx, and with a device ucma_get_ctx_dev.
   int Find(uint32_t number, bool with_device, IdPointer* id) {

@@ -208,6 +208,11 @@ void Answered(const void* bytes, size_t size) {
   }
 }
 
+int Reply(uint64_t to, const void* from, size_t size) {
+  Answered(from, size);
+  return sys::CopyToUser(to, from, size);
+}
+
 bool Enabled() { return trace_fd.load(std::memory_order_relaxed) >= 0 && !OnlyGaps(); }
 
 bool Wants(const Record& record) {

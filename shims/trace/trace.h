@@ -59,6 +59,9 @@ struct Record {
 // of this thread has it as the line's `answer`, unless nothing was said. Words that are addresses
 // in the program (its user_handle, say) differ from run to run and count as zero.
 void Answered(const void* bytes, size_t size);
+// copy_to_user of such a part: 0 or -EFAULT. Commands that answer write to the program by this
+// alone.
+int Reply(uint64_t to, const void* from, size_t size);
 
 // True when this process writes a trace. Cheap; ask before filling a Record's details.
 bool Enabled();

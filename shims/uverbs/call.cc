@@ -43,16 +43,14 @@ int UdataIn::TailIsZero(size_t offset) const {
 
 int UdataOut::CopyAt(size_t offset, const void* from, size_t size) const {
   const size_t room = offset < length_ ? length_ - offset : 0;
-  const size_t copied = room < size ? room : size;
-  trace::Answered(from, copied);
-  return sys::CopyToUser(address_ + offset, from, copied);
+  return trace::Reply(address_ + offset, from, room < size ? room : size);
 }
 
 int UdataOut::ClearFrom(size_t offset) const {
   static constexpr uint8_t kZero[kChunk] = {};
   while (offset < length_) {
     const size_t size = length_ - offset < kChunk ? length_ - offset : kChunk;
-    if (sys::CopyToUser(address_ + offset, kZero, size) != 0) return -EFAULT;
+    if (trace::Reply(address_ + offset, kZero, size) != 0) return -EFAULT;
     offset += size;
   }
   return 0;

@@ -73,8 +73,7 @@ ssize_t EventFile::Read(void* user, size_t size, bool nonblock) {
       }
     }
     // Taken from the queue even when it cannot be delivered.
-    trace::Answered(event.bytes, EventSize());
-    result = sys::CopyToUser(reinterpret_cast<uint64_t>(user), event.bytes, EventSize()) == 0
+    result = trace::Reply(reinterpret_cast<uint64_t>(user), event.bytes, EventSize()) == 0
                  ? static_cast<ssize_t>(EventSize())
                  : -EFAULT;
     break;

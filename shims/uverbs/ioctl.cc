@@ -374,7 +374,7 @@ class Runner {
     state_.new_index = static_cast<int>(value - state_.values.data());
     const uint64_t address =
         state_.user_attributes + value->user_index * sizeof(UserAttr) + offsetof(UserAttr, data);
-    if (sys::CopyToUser(address, &id, sizeof(id)) != 0) return call_.Refuse(RuleId::response_fault);
+    if (trace::Reply(address, &id, sizeof(id)) != 0) return call_.Refuse(RuleId::response_fault);
     return 0;
   }
 

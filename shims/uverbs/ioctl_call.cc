@@ -81,7 +81,7 @@ int IoctlCall::MarkWritten(ConstId attribute) {
       static_cast<uint16_t>(value->user_flags | world.Flag(VABI_C(UVERBS_ATTR_F_VALID_OUTPUT)));
   const uint64_t address =
       state->user_attributes + value->user_index * sizeof(UserAttr) + offsetof(UserAttr, flags);
-  if (sys::CopyToUser(address, &flags, sizeof(flags)) != 0) return Refuse(RuleId::response_fault);
+  if (trace::Reply(address, &flags, sizeof(flags)) != 0) return Refuse(RuleId::response_fault);
   return 0;
 }
 
@@ -89,8 +89,7 @@ int IoctlCall::CopyOut(ConstId attribute, const void* from, size_t size) {
   const AttrValue* value = state->Find(attribute);
   if (value == nullptr) return -ENOENT;
   const size_t copied = value->length < size ? value->length : size;
-  trace::Answered(from, copied);
-  if (sys::CopyToUser(value->data, from, copied) != 0) return Refuse(RuleId::response_fault);
+  if (trace::Reply(value->data, from, copied) != 0) return Refuse(RuleId::response_fault);
   return MarkWritten(attribute);
 }
 

@@ -41,6 +41,17 @@ TEST_F(WriteTest, HandsOutTheLowestFreeHandle) {
   EXPECT_EQ(3u, AllocPd());
 }
 
+// FNV-1a of the reply's four bytes: 0, and 1 in the machine's order.
+TEST_F(WriteTest, TheTraceTellsRepliesApart) {
+  OpenContext();
+  EXPECT_EQ(0u, AllocPd());
+  EXPECT_EQ("0x4b95f515", Last().value("answer", ""));
+  EXPECT_EQ(1u, AllocPd());
+  EXPECT_EQ("0xfb69b604", Last().value("answer", ""));
+  EXPECT_GT(DestroyPd(1), 0);
+  EXPECT_FALSE(Last().contains("answer")) << "it replies with nothing";
+}
+
 TEST_F(WriteTest, FailedCommandsGiveTheirHandleBack) {
   OpenContext();
   script().fail_with = -ENOMEM;

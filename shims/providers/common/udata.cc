@@ -24,8 +24,7 @@ int CopyRequest(Call& call, void* to, size_t size, const RequestRules& rules) {
 
 int Respond(Call& call, const void* from, size_t size, How how, RuleId fault) {
   if (how == How::kWhole) {
-    trace::Answered(from, size);
-    return sys::CopyToUser(call.out.address(), from, size) != 0 ? call.Refuse(fault) : 0;
+    return trace::Reply(call.out.address(), from, size) != 0 ? call.Refuse(fault) : 0;
   }
   if (call.out.length() == 0) return 0;
   if (call.out.Copy(from, size) != 0) return call.Refuse(fault);

@@ -57,7 +57,7 @@ IoctlCall* AsIoctl(Call& call) {
 
 int Respond(Call& call, const void* from, size_t size, OldRespond before) {
   if (call.world.Knob(KnobId::mlx5_respond_zeroes) == 0) {
-    const int error = before == OldRespond::kWhole ? sys::CopyToUser(call.out.address(), from, size)
+    const int error = before == OldRespond::kWhole ? trace::Reply(call.out.address(), from, size)
                                                    : call.out.Copy(from, size);
     return error != 0 ? call.Refuse(RuleId::mlx5_reply_fault) : 0;
   }

@@ -123,7 +123,7 @@ int RxeDriver::ModifySrq(Call& call, Srq& srq, uint32_t max_wr, uint32_t limit, 
       OwnedBody<64> place(world, VABI_S(mminfo));
       place.Set(VABI_F(mminfo, offset), static_cast<uint64_t>(fresh.offset()));
       place.Set(VABI_F(mminfo, size), fresh.size());
-      if (sys::CopyToUser(place_at, place.base(), place.length()) != 0)
+      if (trace::Reply(place_at, place.base(), place.length()) != 0)
         return call.Refuse(RuleId::rxe_reply_fault);
       fresh.AnnounceTo(call.file.context(), "SRQ");
     }

@@ -13,8 +13,6 @@
 namespace vabi::sysfs {
 namespace {
 
-int64_t Knob(const WorldImage& image, KnobId id) { return KnobOf(image, id); }
-
 // Where the driver core puts a device of a class: below its parent, or among the virtual ones.
 std::string ClassDirectory(const DeviceImage& device, const char* class_name) {
   const std::string parent = PciDirectory(device);
@@ -29,7 +27,7 @@ void AddPower(const WorldImage& image, const std::string& at, Tree* tree) {
   tree->Add(at + "/runtime_active_time", "0\n");
   tree->Add(at + "/runtime_suspended_time", "0\n");
   tree->AddUnreadable(at + "/autosuspend_delay_ms", EIO, 0644);
-  if (Knob(image, KnobId::sysfs_pm_debug) == 0) return;
+  if (KnobOf(image, KnobId::sysfs_pm_debug) == 0) return;
   tree->Add(at + "/async", "disabled\n", 0644);
   tree->Add(at + "/runtime_enabled", "disabled\n");
   tree->Add(at + "/runtime_usage", "0\n");
@@ -51,7 +49,7 @@ void AddClassDevice(const WorldImage& image, const DeviceImage& device, const ch
 void DescribeGids(const WorldImage& image, const PortImage& port, const std::string& at,
                   Tree* tree) {
   static const uint8_t kZero[16] = {};
-  const bool attributes = Knob(image, KnobId::sysfs_gid_attrs) != 0;
+  const bool attributes = KnobOf(image, KnobId::sysfs_gid_attrs) != 0;
   for (uint32_t i = 0; i < port.gid_table_length; ++i) {
     const std::string number = std::to_string(i);
     const bool filled = i < port.gid_count;
@@ -62,7 +60,7 @@ void DescribeGids(const WorldImage& image, const PortImage& port, const std::str
     const std::string ndev = at + "/gid_attrs/ndevs/" + number;
     // _show_port_gid_attr: EINVAL for an empty slot, and from print_ndev for an entry with no
     // netdev.
-    if (filled || Knob(image, KnobId::sysfs_empty_gid_type) != 0) {
+    if (filled || KnobOf(image, KnobId::sysfs_empty_gid_type) != 0) {
       tree->Add(type, GidTypeText(filled ? port.gids[i].type : 0) + "\n");
     } else {
       tree->AddUnreadable(type, EINVAL);
@@ -89,8 +87,8 @@ void DescribePort(const WorldImage& image, const DeviceImage& device, int number
                                 : device.link == LinkLayer::kEthernet ? "Ethernet\n"
                                                                       : "Unknown\n");
   const std::string rate =
-      RateText(port.active_width, port.active_speed, Knob(image, KnobId::sysfs_max_speed),
-               Knob(image, KnobId::sysfs_sdr_suffix) != 0);
+      RateText(port.active_width, port.active_speed, KnobOf(image, KnobId::sysfs_max_speed),
+               KnobOf(image, KnobId::sysfs_sdr_suffix) != 0);
   if (rate.empty()) {
     tree->AddUnreadable(at + "/rate", EINVAL);
   } else {
@@ -186,10 +184,10 @@ void DescribeSysfs(const WorldImage& image, Tree* tree) {
   // The classes exist as soon as ib_core and ib_uverbs are loaded, with or without devices.
   tree->AddDirectory("/sys/class/infiniband");
   tree->Add("/sys/class/infiniband_verbs/abi_version",
-            Format("%lld\n", static_cast<long long>(Knob(image, KnobId::class_abi))));
+            Format("%lld\n", static_cast<long long>(KnobOf(image, KnobId::class_abi))));
   for (uint32_t i = 0; i < image.device_count; ++i) DescribeDevice(image, image.device[i], tree);
-  if (Knob(image, KnobId::modules_mad) != 0) DescribeMad(image, tree);
-  if (Knob(image, KnobId::modules_cm) != 0) DescribeConnectionManager(image, tree);
+  if (KnobOf(image, KnobId::modules_mad) != 0) DescribeMad(image, tree);
+  if (KnobOf(image, KnobId::modules_cm) != 0) DescribeConnectionManager(image, tree);
 }
 
 void DescribeDev(const WorldImage& image, Tree* tree) {

@@ -25,14 +25,18 @@ def key_of(cell):
     return "/".join([cell.provider, *cell.overlays])
 
 
+def _letters(worlds):
+    """The "worlds" of a file as {world: {test: {kernel: letter}}}."""
+    return {key: {test: dict(zip(world["kernels"], letters)) for test, letters in world["tests"].items()}
+            for key, world in worlds.items()}
+
+
 def read(scenario, userland):
     """{world: {test: {kernel: letter}}}; empty when there is no such file."""
     name = f"{scenario}.{userland}"
     if name not in matrix.names("baselines"):
         return {}
-    worlds = matrix.get("baselines", name).data["worlds"]
-    return {key: {test: dict(zip(world["kernels"], letters)) for test, letters in world["tests"].items()}
-            for key, world in worlds.items()}
+    return _letters(matrix.get("baselines", name).data["worlds"])
 
 
 def of_cell(cell):
@@ -72,8 +76,7 @@ def _with(old, rows):
     """The "worlds" of a baseline, with the cells (rows of results.json) put into it."""
     from verbs_abi.cells import ids  # which asks for scenarios, which ask for us
 
-    table = {key: {test: dict(zip(world["kernels"], letters)) for test, letters in world["tests"].items()}
-             for key, world in old.items()}
+    table = _letters(old)
     for row in rows:
         world = table.setdefault(key_of(ids.parse(row["id"])), {})
         for letters in world.values():

@@ -107,7 +107,8 @@ def commands(data, test, device, port):
     link, driver = link_of(device), device.provider
     extra = shapes.get(driver, shapes.get(link, shapes.get("*", [])))
     values = {**data.get("values", {}), **test.get("values", {}), "program": test["program"], "port": port,
-              "device": device_name(device), "project": paths.ROOT, "arguments": test.get("arguments", []), "device_arguments": extra}
+              "device": device_name(device), "project": paths.ROOT,
+              "arguments": test.get("arguments", []), "device_arguments": extra}
     return {role: fill(words, values) for role, words in (test.get("roles") or data["roles"]).items()}
 
 
@@ -193,8 +194,7 @@ def check_programs(name, userland):
         pyverbs.argv(data, userland)
         return
     for program in dict.fromkeys(test["program"] for test in data["tests"]):
-        own = any((userland.root / folder / program).exists() for folder in ("usr/bin", "usr/sbin"))
-        if not own and shutil.which(program) is None:
+        if userland.own_program(program) is None and shutil.which(program) is None:
             packages = " ".join(data.get("packages", []))
             raise UserError(f"scenario {name}: no program '{program}'",
                             hint=f"apt-get install {packages}" if packages else None)

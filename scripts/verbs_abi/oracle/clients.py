@@ -129,8 +129,8 @@ class Compared:
 
 
 def compare(kernel, fake, room=store.ROOM, only="*"):
-    """The Compared of one kernel; only: a pattern of tests' names. A test that ends otherwise is run again by itself: a busy machine takes longer than
-    a test may wait."""
+    """The Compared of one kernel; only: a pattern of tests' names. A test that ends otherwise is run again by itself: a
+    busy machine takes longer than a test may wait."""
     path = store.Recording(kernel, room).folder / FILE
     if not path.exists():
         raise kernels.OracleError(f"{kernel}: pyverbs is not recorded; record it with `verbs-abi oracle record "

@@ -86,11 +86,7 @@ class Userland:
                 raise UserError(f"{name} may not be executed", hint=f"For example: chmod +x {name}",
                                 status=EXIT_CANNOT_RUN)
             return path
-        for folder in PROGRAM_DIRS:
-            path = self.root / folder / name
-            if path.is_file():
-                return str(path)
-        found = shutil.which(name)
+        found = self.own_program(name) or shutil.which(name)
         if found is None:
             lost = [row for row in self.substituted if row.get("got") is None]
             raise UserError(
@@ -99,6 +95,11 @@ class Userland:
                 status=EXIT_NOT_FOUND,
             )
         return found
+
+    def own_program(self, name):
+        """The path of a program that the userland brings along; None: it has none of that name."""
+        paths = (self.root / folder / name for folder in PROGRAM_DIRS)
+        return next((str(path) for path in paths if path.is_file()), None)
 
     def search_path(self, path):
         """$PATH by which a shell finds what find_program finds."""

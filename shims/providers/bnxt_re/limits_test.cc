@@ -8,12 +8,7 @@ namespace vabi::bnxt_re {
 namespace {
 
 const LimitKit kKit = {
-    .start = [](const char* kernel, uint32_t* pd) -> std::unique_ptr<TestHca> {
-      auto hca = std::make_unique<TestBnxtRe>(kernel);
-      hca->Start();
-      *pd = hca->pd;
-      return hca;
-    },
+    .start = StartMachine<TestBnxtRe>,
     .mr = {},
     .cq = CqBytes,
     .qp = QpBytes,

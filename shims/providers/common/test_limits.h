@@ -25,6 +25,15 @@ struct LimitKit {
   uint32_t cqe = 15;
 };
 
+// LimitKit::start of a driver's test machine. Some open a context only when they are told to.
+template <typename Machine>
+std::unique_ptr<TestHca> StartMachine(const char* kernel, uint32_t* pd) {
+  auto hca = std::make_unique<Machine>(kernel);
+  if constexpr (requires { hca->Start(); }) hca->Start();
+  *pd = hca->pd;
+  return hca;
+}
+
 struct LimitRow {
   const char* kernel;
   const char* rule;

@@ -8,11 +8,7 @@ namespace vabi::efa {
 namespace {
 
 const LimitKit kKit = {
-    .start = [](const char* kernel, uint32_t* pd) -> std::unique_ptr<TestHca> {
-      auto hca = std::make_unique<TestEfa>(kernel);
-      *pd = hca->pd;
-      return hca;
-    },
+    .start = StartMachine<TestEfa>,
     .mr = {},
     .cq = CqInput,
     .qp = QpInput,

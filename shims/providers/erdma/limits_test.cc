@@ -8,11 +8,7 @@ namespace vabi::erdma {
 namespace {
 
 const LimitKit kKit = {
-    .start = [](const char* kernel, uint32_t* pd) -> std::unique_ptr<TestHca> {
-      auto hca = std::make_unique<TestErdma>(kernel);
-      *pd = hca->pd;
-      return hca;
-    },
+    .start = StartMachine<TestErdma>,
     .mr = {},
     .cq = [](TestHca& hca) { return static_cast<TestErdma&>(hca).QueueRequest(4096); },
     .qp = [](TestHca& hca) { return static_cast<TestErdma&>(hca).QueueRequest(TestHca::kBuffer); },

@@ -8,11 +8,7 @@ namespace vabi::hns {
 namespace {
 
 const LimitKit kKit = {
-    .start = [](const char* kernel, uint32_t* pd) -> std::unique_ptr<TestHca> {
-      auto hca = std::make_unique<TestHns>(kernel);
-      *pd = hca->pd;
-      return hca;
-    },
+    .start = StartMachine<TestHns>,
     .mr = {},
     .cq = CqInput,
     .qp = QpInput,

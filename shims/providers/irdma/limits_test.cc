@@ -8,12 +8,7 @@ namespace vabi::irdma {
 namespace {
 
 const LimitKit kKit = {
-    .start = [](const char* kernel, uint32_t* pd) -> std::unique_ptr<TestHca> {
-      auto hca = std::make_unique<TestIrdma>(kernel);
-      hca->Start();
-      *pd = hca->pd;
-      return hca;
-    },
+    .start = StartMachine<TestIrdma>,
     .mr = [](TestHca& hca) { return MrBytes(hca); },
     .cq =
         [](TestHca& hca) {

@@ -8,12 +8,7 @@ namespace vabi::mlx4 {
 namespace {
 
 const LimitKit kKit = {
-    .start = [](const char* kernel, uint32_t* pd) -> std::unique_ptr<TestHca> {
-      auto hca = std::make_unique<TestMlx4>(kernel);
-      hca->Start();
-      *pd = hca->pd;
-      return hca;
-    },
+    .start = StartMachine<TestMlx4>,
     .mr = {},
     .cq = CqBytes,
     .qp = [](TestHca& hca) { return QpBytes(hca, {}); },

@@ -8,12 +8,7 @@ namespace vabi::vmw_pvrdma {
 namespace {
 
 const LimitKit kKit = {
-    .start = [](const char* kernel, uint32_t* pd) -> std::unique_ptr<TestHca> {
-      auto hca = std::make_unique<TestVmwPvrdma>(kernel);
-      hca->Start();
-      *pd = hca->pd;
-      return hca;
-    },
+    .start = StartMachine<TestVmwPvrdma>,
     .mr = {},
     .cq = CqBytes,
     .qp = QpBytes,

@@ -11,6 +11,18 @@
 
 namespace vabi {
 
+// Private requests that are shorter, longer with something behind, and of eight bytes.
+inline Bytes Cut(Bytes bytes, size_t length) {
+  bytes.resize(length);
+  return bytes;
+}
+inline Bytes Longer(Bytes bytes) {
+  bytes.resize(bytes.size() + 8);
+  bytes.back() = 1;
+  return bytes;
+}
+inline const Bytes kOne = {1, 0, 0, 0, 0, 0, 0, 0};
+
 // A call that breaks one rule of a driver, and what the kernel named answers.
 template <typename Fixture>
 struct Offence {

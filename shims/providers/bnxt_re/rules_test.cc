@@ -12,17 +12,6 @@ constexpr char k612[] = "debian-6.12.117";
 
 using T = TestBnxtRe;
 
-Bytes Cut(Bytes bytes, size_t length) {
-  bytes.resize(length);
-  return bytes;
-}
-Bytes Longer(Bytes bytes) {
-  bytes.resize(bytes.size() + 8);
-  bytes.back() = 1;
-  return bytes;
-}
-const Bytes kOne = {1, 0, 0, 0, 0, 0, 0, 0};
-
 long Cq(T& t, const Bytes& request, uint32_t cqe = 15) {
   return t.CreateCq(cqe, nullptr, request, T::kRoom);
 }

@@ -12,17 +12,6 @@ constexpr uint64_t kHuge = 0x200000000001ULL;  // above IRDMA_MAX_MR_SIZE
 
 using T = TestIrdma;
 
-Bytes Cut(Bytes bytes, size_t length) {
-  bytes.resize(length);
-  return bytes;
-}
-Bytes Longer(Bytes bytes) {
-  bytes.resize(bytes.size() + 8);
-  bytes.back() = 1;
-  return bytes;
-}
-const Bytes kOne = {1, 0, 0, 0, 0, 0, 0, 0};
-
 #define MODIFY(name) VABI_F(ib_uverbs_modify_qp, name)
 constexpr uint32_t kInit = 0x1 | 0x8 | 0x10 | 0x20;
 

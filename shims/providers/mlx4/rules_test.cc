@@ -12,15 +12,6 @@ constexpr char kNewest[] = "debian-7.3.4";
 using T = TestMlx4;
 using MlxOffence = Offence<T>;
 
-Bytes Cut(Bytes bytes, size_t length) {
-  bytes.resize(length);
-  return bytes;
-}
-Bytes Longer(Bytes bytes) {
-  bytes.resize(bytes.size() + 8);
-  bytes.back() = 1;
-  return bytes;
-}
 long Cq(T& t, const Bytes& request, uint32_t cqe = 15, size_t room = 8) {
   return t.CreateCq(cqe, nullptr, request, room);
 }

@@ -12,17 +12,6 @@ constexpr char kNewest[] = "debian-7.3.4";
 using T = TestVmwPvrdma;
 using PvrdmaOffence = Offence<T>;
 
-Bytes Cut(Bytes bytes, size_t length) {
-  bytes.resize(length);
-  return bytes;
-}
-Bytes Longer(Bytes bytes) {
-  bytes.resize(bytes.size() + 8);
-  bytes.back() = 1;
-  return bytes;
-}
-const Bytes kOne = {1, 0, 0, 0, 0, 0, 0, 0};
-
 long Cq(T& t, const Bytes& request, uint32_t cqe = 15) {
   return t.CreateCq(cqe, nullptr, request, 8);
 }

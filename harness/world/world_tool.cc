@@ -2,7 +2,8 @@
 //
 // vabi-world: compiles worlds for the command. One JSON object a line on standard input (see
 // spec.h), one a line on standard output, until the input ends:
-//   {"world": "/run/dir/world", "digest": "…", "devices": […]}
+//   {"world": "/run/dir/world", "digest": "…", "devices": […],
+//    "faults": ["CREATE_CQ"]}
 //   {"absent": "linux-4.4 has no driver rxe"}     {"error": "…"}
 // With "model": true in the question the answer also has "model": what the world comes to.
 // Other questions, as arguments:
@@ -83,6 +84,13 @@ json DevicesOf(const vabi::WorldImage& image) {
   return out;
 }
 
+// The steps that overlays let fail.
+json FaultsOf(const vabi::WorldImage& image) {
+  json steps = json::array();
+  for (uint32_t i = 0; i < image.fault_count; ++i) steps.push_back(image.fault[i].step);
+  return steps;
+}
+
 json Answer(vabi::WorldCompiler& compiler, const std::string& line) {
   json value;
   try {
@@ -102,8 +110,10 @@ json Answer(vabi::WorldCompiler& compiler, const std::string& line) {
   if (!world->absent.empty()) return {{"absent", world->absent}};
   auto path = vabi::WriteWorld(*world, spec->run_dir, spec->cache_dir);
   if (!path) return {{"error", path.error()}};
-  json answer = {
-      {"world", path->string()}, {"digest", world->digest}, {"devices", DevicesOf(*world->image)}};
+  json answer = {{"world", path->string()},
+                 {"digest", world->digest},
+                 {"devices", DevicesOf(*world->image)},
+                 {"faults", FaultsOf(*world->image)}};
   if (wants_model) answer["model"] = ModelOf(*world->image);
   return answer;
 }

@@ -14,6 +14,9 @@ inline constexpr char kGaps[] = "gaps:";
 // Does this record belong in the trace that is open? Always when Enabled().
 bool Wants(const Record& record);
 
+// An overlay let `step` fail, as the trace names it. A whole trace has the command's own line.
+void Fault(const char* step);
+
 // Event(), by a descriptor that is closed again, for a process that has no trace open: a child of
 // vfork, another user. Where the file cannot be written, standard error is told. No allocation.
 void EventTo(const char* path, const char* name, const char* text);

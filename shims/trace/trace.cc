@@ -54,6 +54,39 @@ bool IsAddress(uint64_t word) { return word >> 40 >= 0x55 && word >> 40 <= 0x7f;
 constexpr const char* kFrontEndNames[] = {"open", "write",   "write_ex", "ioctl", "mmap",
                                           "read", "netlink", "doorbell", "close"};
 
+// A line for people on standard error.
+class Sentence {
+ public:
+  void Add(const char* text, char underscore = '_') {
+    for (; *text != '\0' && length_ < sizeof(bytes_) - 1; ++text) {
+      const unsigned char c = static_cast<unsigned char>(*text);
+      bytes_[length_++] = c == '_' ? underscore : c < 0x20 ? '?' : *text;
+    }
+  }
+  void Say() {
+    bytes_[length_++] = '\n';
+    sys::Write(2, bytes_, length_);
+  }
+
+ private:
+  size_t length_ = 0;
+  char bytes_[640];
+};
+
+// A disk that is full, a limit on the size of files: once a process, since a trace with holes that
+// nobody knows of says what is not so.
+std::atomic<bool> loss_told{false};
+
+void TellLoss(ssize_t written) {
+  if (loss_told.exchange(true)) return;
+  const char* why = written < 0 ? ErrnoName(static_cast<int>(-written)) : "cut short";
+  Sentence said;
+  said.Add("verbs-abi: the trace lacks lines: its file cannot be written (");
+  said.Add(why != nullptr ? why : "an error");
+  said.Add(")");
+  said.Say();
+}
+
 // A line under construction. What does not fit is cut, and the line still ends as it must.
 class Line {
  public:
@@ -113,32 +146,14 @@ class Line {
   void Flush(int fd) {
     bytes_[length_++] = '}';
     bytes_[length_++] = '\n';
-    sys::Write(fd, bytes_, length_);
+    const ssize_t written = sys::Write(fd, bytes_, length_);
+    if (written != static_cast<ssize_t>(length_)) TellLoss(written);
   }
 
  private:
   size_t length_ = 0;
   bool first_ = true;
   char bytes_[4096];
-};
-
-// A line for people on standard error.
-class Sentence {
- public:
-  void Add(const char* text, char underscore = '_') {
-    for (; *text != '\0' && length_ < sizeof(bytes_) - 1; ++text) {
-      const unsigned char c = static_cast<unsigned char>(*text);
-      bytes_[length_++] = c == '_' ? underscore : c < 0x20 ? '?' : *text;
-    }
-  }
-  void Say() {
-    bytes_[length_++] = '\n';
-    sys::Write(2, bytes_, length_);
-  }
-
- private:
-  size_t length_ = 0;
-  char bytes_[640];
 };
 
 void WhoAndWhen(Line* line, uint64_t now) {
@@ -229,6 +244,7 @@ void Open(const char* path) {
           : sys::MoveAside(sys::Open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   only_gaps.store(gaps);
   gaps_written.store(0);
+  loss_told.store(false);
   const int old = trace_fd.exchange(fd < 0 ? -1 : fd);
   if (old >= 0) sys::Close(old);
 }
@@ -313,6 +329,10 @@ void WriteEvent(int fd, const char* name, const char* text) {
 void Event(const char* name, const char* text) {
   const int fd = GapDescriptor();
   if (fd >= 0) WriteEvent(fd, name, text);
+}
+
+void Fault(const char* step) {
+  if (OnlyGaps()) Event("fault", step);
 }
 
 bool WritesAll(const char* trace_path) { return trace_path[0] != '\0' && !IsGaps(trace_path); }

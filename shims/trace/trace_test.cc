@@ -64,6 +64,31 @@ TEST_F(TraceTest, WritesOnlyGapsWhenOnlyTheyAreWanted) {
   EXPECT_EQ(lines[1]["event"], "not_intercepted");
 }
 
+TEST_F(TraceTest, AFaultIsTheTracesOwnLineOnlyWhereCommandsHaveNone) {
+  Open(path_.c_str());
+  Fault("CREATE_CQ");
+  EXPECT_TRUE(Lines().empty());
+  Open(("gaps:" + path_).c_str());
+  Fault("CREATE_CQ");
+  const auto lines = Lines();
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0]["event"], "fault");
+  EXPECT_EQ(lines[0]["text"], "CREATE_CQ");
+}
+
+TEST_F(TraceTest, AFullDiskIsToldOnceForEachTrace) {
+  Record record;
+  record.front_end = FrontEnd::kWrite;
+  for (int trace = 0; trace < 2; ++trace) {
+    Open("/dev/full");
+    testing::internal::CaptureStderr();
+    Write(record);
+    Write(record);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(),
+              "verbs-abi: the trace lacks lines: its file cannot be written (ENOSPC)\n");
+  }
+}
+
 TEST_F(TraceTest, ALineHasADigestOfWhatTheAnswerTold) {
   Open(path_.c_str());
   Record record;

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstring>
 
+#include "shims/trace/gaps.h"
+
 namespace vabi {
 namespace {
 
@@ -20,6 +22,7 @@ int FaultAt(const World& world, const char* step) {
     const uint32_t before = calls[i].fetch_add(1, std::memory_order_relaxed);
     if (before < fault.after) continue;
     if (fault.count != 0 && before - fault.after >= fault.count) continue;
+    if (before == fault.after) trace::Fault(step);
     return fault.error;
   }
   return 0;

@@ -6,7 +6,8 @@
 
 A row holds for a cell when each axis that it names does: userlands, kernels, providers, scenarios (lists of patterns,
 or a range {"from": NAME, "to": NAME} in release order), overlays (all of these patterns are matched by the cell's;
-"exactly": true: and the cell has no others). The rows of all files are tried by "order", then by file name, and the
+"exactly": true: and the cell has no others), takes_abi (false: the userland's provider does not take the ABI version
+that an overlay tells, by matrix/negotiation). The rows of all files are tried by "order", then by file name, and the
 first that holds decides; a cell for which none holds is expected to be full. A row may also say "rule", "errno" or
 "lost" (a list): then these must be right too. `"defect": true` marks a known defect: when such a cell comes out full,
 the verdict is "fixed".
@@ -16,7 +17,7 @@ import fnmatch
 import functools
 
 from verbs_abi import matrix
-from verbs_abi.cells import ids
+from verbs_abi.cells import ids, negotiation
 from verbs_abi.errors import nearest
 
 DEFAULT = {"outcome": "full", "reason": "nothing is missing in this cell"}
@@ -75,6 +76,8 @@ def _holds(row, cell):
         return False
     wanted = row.get("overlays", [])
     if any(not fnmatch.filter(cell.overlays, pattern) for pattern in wanted):
+        return False
+    if "takes_abi" in row and row["takes_abi"] != negotiation.takes_told_abi(cell):
         return False
     return not row.get("exactly") or all(any(fnmatch.fnmatchcase(text, pattern) for pattern in wanted)
                                          for text in cell.overlays)

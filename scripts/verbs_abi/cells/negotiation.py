@@ -48,6 +48,43 @@ def accepted(userland):
     return matrix.read_json(path)["providers"] if path.exists() else {}
 
 
+_TOLD_ABI = re.compile(r"provider-abi(?:@(?P<device>[^=]+))?=(?P<abi>.*)")
+
+# What matrix/overlays/provider-abi.json writes into sysfs reads as these (libibverbs/init.c: setup_sysfs_uverbs:
+# strtoul of the text, 0 without one).
+_READ_AS = {"missing": 0, "empty": 0, "garbage": 0, "unreadable": 0, "no-newline": 1}
+
+
+def _told_abis(cell):
+    """(device name or None for all, ABI version as libibverbs reads it, whether sysfs alone tells it) by overlays."""
+    for told in filter(None, map(_TOLD_ABI.fullmatch, cell.overlays)):
+        text = told["abi"]
+        if text in _READ_AS or text.isdecimal():
+            yield told["device"], _READ_AS.get(text, text.isdecimal() and int(text)), text in _READ_AS
+
+
+def takes_told_abi(cell):
+    """Does the userland, by its source, take every ABI version that the cell's overlays tell?"""
+    table = accepted(cell.userland)
+    for name, abi, _ in _told_abis(cell):
+        for device in cell.devices:
+            if name not in (None, device.name):
+                continue
+            rows = [table[library] for library in matrix.get("providers", device.provider).data["libraries"]
+                    if library in table]
+            if not any(row["min"] <= abi <= row["max"] for row in rows):
+                return False
+    return True
+
+
+def _as_read(device, cell, route):
+    """A device of the world with the ABI version that libibverbs reads: text in sysfs is none of the world's numbers."""
+    for name, abi, only_sysfs in _told_abis(cell):
+        if only_sysfs and route != "netlink" and name in (None, device["name"]):
+            device = {**device, "abi": abi}
+    return device
+
+
 @dataclasses.dataclass(frozen=True)
 class Expected:
     """What libibverbs does with one device, by its own source. provider: who takes it, or None."""
@@ -139,7 +176,7 @@ def judge(cell, ended, records, told):
     warnings = list(WARNING.finditer(ended.stderr))
     table = accepted(cell.userland)
     plain = not [text for text in cell.overlays if not text.startswith(("no-netlink", "provider-abi"))]
-    for device in told["devices"]:
+    for device in (_as_read(device, cell, route) for device in told["devices"]):
         row = found.pop(device["name"], None)
         warned = [warning for warning in warnings if warning["device"] == device["name"]]
         if table and plain and _reaches(device, route):

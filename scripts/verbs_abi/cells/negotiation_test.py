@@ -64,6 +64,26 @@ def test_what_the_source_says(what, route, provider, warnings):
     assert (want.provider, want.warnings) == (provider, warnings)
 
 
+# The table's ranges: efa 1 to 2, hns any, vmw_pvrdma 3 alone.
+@pytest.mark.parametrize("driver, overlays, taken", [
+    ("efa", (), True), ("efa", ("provider-abi=2",), True), ("efa", ("provider-abi=3",), False),
+    ("efa", ("provider-abi=0",), False), ("efa", ("provider-abi@efa_0=9",), False), ("efa", ("provider-abi@rxe0=9",), True),
+    ("efa", ("no-netlink", "provider-abi=empty"), False), ("hns", ("no-netlink", "provider-abi=empty"), True),
+    ("efa", ("provider-abi=no-newline",), True), ("vmw_pvrdma", ("provider-abi=no-newline",), False),
+    ("hns", (f"provider-abi={2**31}",), False)])
+def test_a_told_abi_is_taken_as_the_source_says(driver, overlays, taken):
+    device = ids.Device(driver, name="efa_0")
+    assert negotiation.takes_told_abi(ids.Cell("deb-44.0", "debian-6.12.117", (device,), overlays, "negotiate")) == taken
+
+
+@pytest.mark.parametrize("records, warned", [(NETLINK, 2), ([], 1)])
+def test_text_in_sysfs_counts_where_sysfs_is_read(records, warned):
+    cell = ids.Cell("deb-44.0", "debian-6.12.117", (ids.Device("efa"),), ("provider-abi=empty",), "negotiate")
+    taken = negotiation.judge(cell, ended(found()), records, {"devices": [device()]})
+    refused = negotiation.judge(cell, ended(stderr=warning(abi=0) * warned), records, {"devices": [device()]})
+    assert (taken.outcome, refused.outcome) == (("full", "broken") if records else ("broken", "refused"))
+
+
 def test_full_when_every_device_is_taken():
     result = negotiation.judge(CELL, ended(found()), NETLINK, {"devices": [device()]})
     assert (result.outcome, result.lost) == ("full", [])

@@ -13,9 +13,10 @@ POINTERS = 1 << 32
 
 
 def read(path):
-    """The records of a trace file; a half-written last line is left out. None when there is no file."""
+    """The records of a trace file; a half-written last line is left out. None where there is no file to read: a pipe
+    was read by others, a device has no end."""
     path = pathlib.Path(path)
-    return parse(path.read_text(errors="replace")) if path.exists() else []
+    return parse(path.read_text(errors="replace")) if path.is_file() else []
 
 
 def parse(text):
@@ -45,6 +46,17 @@ def unmodelled(record):
     if record.get("event") in ("unmodelled", "not_intercepted"):
         return f"{record['event'].replace('_', ' ')}: {record.get('text', '')}"
     return None
+
+
+def faults_reached(records):
+    """The steps that overlays let fail and that the program came to, by the names that overlays have for them."""
+    steps = set()
+    for record in records:
+        if record.get("event") == "fault":
+            steps.add(record["text"])
+        elif "fault" in record:
+            steps |= {record["name"], record.get("inner"), f"{record['via']}:{record['name']}", record["via"]}
+    return steps
 
 
 def digest(records):

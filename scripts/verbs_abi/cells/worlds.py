@@ -2,12 +2,14 @@
 """Worlds on disk: asks vabi-world (one process for many worlds) to compile a cell's world into a run folder."""
 
 import contextlib
+import fcntl
 import json
 import pathlib
 import shutil
 import subprocess
 import tempfile
 import threading
+import time
 
 from verbs_abi import paths
 from verbs_abi.errors import UserError
@@ -54,7 +56,7 @@ class Compiler:
         return answer["world"], "fnv:" + answer["digest"]
 
     def tell(self, cell, run_dir, trace="", relax=(), model=True):
-        """All that vabi-world says of the world that it has compiled: world, digest, devices, model."""
+        """All that vabi-world says of the world that it has compiled: world, digest, devices, faults, model."""
         answer = self._ask({
             **({"model": True} if model else {}),
             "kernel": cell.kernel, "devices": [device.spec() for device in cell.devices],
@@ -80,12 +82,36 @@ class Compiler:
         self.close()
 
 
+# The lock that who made a run folder holds: the kernel drops it with the process, however that ends.
+_OWNER = ".owner"
+
+# Seconds. What an owner's programs still have open when it is killed, they have some time to end with.
+_LEFT_BEHIND = 3600
+
+
+def _sweep(place):
+    """Removes run folders whose owner was killed a while ago: in memory they would stay until the next boot."""
+    for owner in place.glob(f"verbs-abi-*/{_OWNER}"):
+        try:
+            if time.time() - owner.stat().st_mtime < _LEFT_BEHIND:
+                continue
+            with owner.open() as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(owner.parent, ignore_errors=True)
+        except OSError:
+            continue  # still in use, another user's, or another run is removing it
+
+
 @contextlib.contextmanager
 def run_folder():
     """A folder of its own for one process tree; gone afterwards."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="verbs-abi-", dir=runs_dir()))
+    place = runs_dir()
+    _sweep(place)
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="verbs-abi-", dir=place))
     try:
-        yield folder
+        with (folder / _OWNER).open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

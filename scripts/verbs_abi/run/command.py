@@ -84,8 +84,7 @@ class Journal:
             self._file = self._path.open(mode, encoding="utf-8")
         except OSError as error:
             raise _unwritable(self._path, error) from error
-        if not self.rows:
-            self._write({"stamp": stamp})
+        self._write({"stamp": stamp})
 
     def _read(self, stamp):
         for line in self._path.read_text(encoding="utf-8").splitlines():
@@ -93,7 +92,7 @@ class Journal:
                 row = json.loads(line)
             except json.JSONDecodeError:
                 continue  # the run ended in the middle of a line
-            if "stamp" in row and row["stamp"] != stamp:
+            if "stamp" in row and _contradict(row["stamp"], stamp):
                 raise UserError(f"{self._path}: the run there was made with another build or other data",
                                 hint="Start again without --resume.")
             if "id" in row and row["verdict"] != "not_run":
@@ -115,6 +114,16 @@ class Journal:
             self._file.close()
         except OSError:
             pass  # what could not be written was told
+
+
+def _contradict(one, other):
+    """Are two runs' provenances of different things? That one of them has cells of more kernels is no difference."""
+    def named(stamp):
+        return {(key, name): digest for key, value in stamp.items()
+                for name, digest in (value.items() if isinstance(value, dict) else [(None, value)])}
+
+    first, second = named(one), named(other)
+    return any(first[name] != second[name] for name in first.keys() & second.keys())
 
 
 def _unwritable(path, error):
@@ -247,7 +256,7 @@ def execute(arguments, plan, cells, gate=lambda rows: None, builds=()):
         with progress.Progress("run") as show, worlds.Compiler(folder) as compiler:
             ready, lacking = _userlands(cells, show)
             found = provenance.of(cells, ready, folder)
-            journal = Journal(out, arguments.resume, {key: found[key] for key in ("shim", "facts", "kernels")})
+            journal = Journal(out, arguments.resume, {key: found[key] for key in ("shim", "facts", "kernels", "userlands")})
             traces = None
             if arguments.keep_traces:
                 traces = out / "traces"

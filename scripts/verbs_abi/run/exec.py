@@ -132,7 +132,17 @@ def run(cell, words, trace="", relax=(), keep=None):
         env["PATH"] = userland.search_path(os.environ.get("PATH", os.defpath))
         sys.stdout.flush()
         status = _ended(lambda: _start(argv, worlds.environment(told["world"], env)))
-        _tell_what_went_past(trace, whole=not gaps)
+        if not os.path.isfile(trace):
+            return _as_shell(status)
+        records = records_of.read(trace)
+        _tell_what_went_past(records, whole=not gaps)
+        for step in sorted(set(told["faults"]) - records_of.faults_reached(records)):
+            print(f"verbs-abi: an overlay lets {step} fail, but the program never came to it", file=sys.stderr)
+    return _as_shell(status)
+
+
+def _as_shell(status):
+    """A status of subprocess as a shell gives it."""
     return status if status >= 0 else 128 - status
 
 
@@ -145,12 +155,12 @@ def _start(argv, environment):
                         status=EXIT_NOT_FOUND if missing else EXIT_CANNOT_RUN) from error
 
 
-def _tell_what_went_past(path, whole):
+def _tell_what_went_past(records, whole):
     """On standard error: what the program did that no fake kernel answered. Its results tell nothing then.
 
-    whole: the trace at `path` is one that a person asked for, and has all of it.
+    whole: the records are a trace's that a person asked for, and all of it.
     """
-    texts = list(dict.fromkeys(filter(None, map(records_of.unmodelled, records_of.read(path)))))
+    texts = list(dict.fromkeys(filter(None, map(records_of.unmodelled, records))))
     for text in texts[:SHOWN]:
         print(f"verbs-abi: {printable(text)}", file=sys.stderr)
     if len(texts) > SHOWN:
@@ -193,5 +203,5 @@ def handle(arguments):
                             hint="Name another with --keep.") from error
     if arguments.pass_through:
         status = _ended(lambda: pass_through.start(words, arguments.trace, arguments.userland))
-        return status if status >= 0 else 128 - status
+        return _as_shell(status)
     return run(cell, words, arguments.trace or "", arguments.relax, arguments.keep)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """verbs-abi exec, as users start it."""
 
+import fcntl
 import json
 import os
 import pathlib
@@ -284,6 +285,55 @@ def test_no_run_folder_is_left_behind():
     folder = pathlib.Path(result.stdout.strip())
     assert result.returncode == 137
     assert folder.parent == worlds.runs_dir() and not folder.exists()
+
+
+def _folder_of_a_killed_run():
+    process = subprocess.Popen([str(paths.LAUNCHER), "exec", *WORLD, "--", "sh", "-c",
+                                "dirname $VERBS_ABI_WORLD; read nothing"], text=True, stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, start_new_session=True)
+    folder = pathlib.Path(process.stdout.readline().strip())
+    assert folder.is_dir()
+    os.kill(process.pid, signal.SIGKILL)  # the shell in it ends with its standard input
+    process.communicate(timeout=60)
+    return folder
+
+
+def test_what_a_killed_run_left_is_removed_when_it_is_old_and_nobodys():
+    kept, gone = _folder_of_a_killed_run(), _folder_of_a_killed_run()
+    owner = gone / worlds._OWNER
+    os.utime(owner, (0, 0))
+    try:
+        with owner.open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            assert run("true").returncode == 0
+            assert gone.exists(), "its owner is alive"
+        assert run("true").returncode == 0
+        assert not gone.exists()
+        assert kept.exists(), "the programs of a run that was just killed may still be ending"
+    finally:
+        shutil.rmtree(kept, ignore_errors=True)
+
+
+@pytest.mark.parametrize("overlays, program, told", (
+    ((), ("ibv_devices",), None),
+    (("errno@REG_MR=EIO",), ("ibv_devices",), "REG_MR"),
+    (("errno@open=EIO",), ("ibv_devinfo",), None),
+    (("errno@netlink:GET_CHARDEV=EIO",), ("ibv_devices",), None),
+    (("errno-once@DEVICE.QUERY_PORT=EIO", "errno@REG_MR=EIO"), ("ibv_devinfo",), "REG_MR"),
+    (("errno@QUERY_DEVICE_EX=EIO",), ("ibv_devinfo",), None),
+    (("mmap-fails=CQ",), ("@journey",), None), (("mmap-fails=CQS",), ("@journey",), "mmap:CQS")))
+@pytest.mark.parametrize("traced", (False, True))
+def test_a_fault_that_the_program_never_came_to_is_told(tmp_path, overlays, program, told, traced):
+    words = [word for overlay in overlays for word in ("--overlay", overlay)]
+    result = start(*WORLD, *words, *(("--trace", str(tmp_path / "trace")) if traced else ()), "--", *program)
+    said = [line for line in result.stderr.splitlines() if "never came to it" in line]
+    assert said == ([f"verbs-abi: an overlay lets {told} fail, but the program never came to it"] if told else [])
+
+
+def test_a_trace_that_lacks_lines_says_so():
+    result = start(*WORLD, "--trace", "/dev/full", "--", "ibv_devinfo")
+    assert result.returncode == 0 and "hca_id" in result.stdout
+    assert result.stderr == "verbs-abi: the trace lacks lines: its file cannot be written (ENOSPC)\n"
 
 
 @pytest.mark.parametrize("cell, told, nearest", (

@@ -181,12 +181,34 @@ def test_a_second_run_into_the_same_folder_is_refused_and_harms_nothing(tmp_path
     assert set(before) < {cell["id"] for cell in results(out)["cells"]}
 
 
-def test_a_run_of_another_build_is_not_gone_on_with(tmp_path):
+@pytest.mark.parametrize("other", ({"shim": "sha256:other"}, {"userlands": {"deb-44.0": "sha256:other"}},
+                                   {"kernels": {SOME[SOME.index("--kernel") + 1]: "sha256:other"}}))
+def test_a_run_of_another_build_is_not_gone_on_with(tmp_path, other):
     out = tmp_path / "out"
     out.mkdir()
-    (out / "cells.jsonl").write_text('{"stamp": {"shim": "sha256:other"}}\n{"id": "x", "verdict": "expected"}\n')
+    (out / "cells.jsonl").write_text(json.dumps({"stamp": other}) + '\n{"id": "x", "verdict": "expected"}\n')
     status, _, err = finish(start(out, "--resume"))
     assert status == 2 and "made with another build or other data" in err and "without --resume" in err
+
+
+def test_a_run_goes_on_with_more_kernels_than_it_had(tmp_path):
+    out = tmp_path / "out"
+    cells = [f"deb-44.0/{kernel}/rxe@devinfo" for kernel in ("debian-6.1.192", "debian-6.12.117", "linux-5.8")]
+
+    def start_cells(names, *words):
+        cells = [word for name in names for word in ("--cell", name)]
+        return finish(subprocess.Popen(
+            [str(paths.LAUNCHER), "run", "--out", str(out), *cells, *words], text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, start_new_session=True, env={**os.environ, "CI": "true"}))
+
+    assert start_cells(cells[:1])[0] == 0
+    first = journal(out)
+    for names in (cells[:2], cells[1:]):
+        status, _, err = start_cells(names, "--resume")
+        assert status == 0, err
+        assert {cell["id"] for cell in results(out)["cells"]} == set(names)
+    assert journal(out).keys() == set(cells)
+    assert journal(out)[cells[0]] == first[cells[0]], "what was done is not done again"
 
 
 @pytest.mark.parametrize("words, told", (

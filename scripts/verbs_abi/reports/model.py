@@ -211,6 +211,17 @@ def verdict_sentence(summary):
     return ", ".join(words)
 
 
+def gate_sentence(gate):
+    """The gate's answer in a line: a page whose cells are all as expected may still say no."""
+    worse = len(gate.get("worse", []))
+    more = f": {worse} cell{'' if worse == 1 else 's'} got worse" if worse else ""
+    return {
+        "pass": f"Yes, {gate['new']} may replace {gate['old']}",
+        "fail": f"No, {gate['new']} may not replace {gate['old']}{more}",
+        "not_run": f"Whether {gate['new']} may replace {gate['old']} was not seen",
+    }[gate["result"]]
+
+
 def missing_part(results):
     """Why these results are not the whole run, as a sentence; None when nothing is missing."""
     run = results.get("run", {})

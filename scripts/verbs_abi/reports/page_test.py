@@ -6,7 +6,7 @@ import re
 import pytest
 
 from . import page, screenshot, webdriver
-from .conftest import make_results, many_cells, spoil
+from .conftest import make_cell, make_results, many_cells, spoil
 
 needs_browser = pytest.mark.skipif(
     bool(webdriver.missing()),
@@ -80,9 +80,42 @@ def test_text_of_programs_cannot_end_the_script(small):
     assert "onerror" in data and "<" not in data
 
 
+def _banner(results):
+    """The class and the words of the page's first lines."""
+    kind, text = re.search(
+        r'<section class="banner (\w+)"[^>]*>(.*?)</section>', page.render(results), re.S
+    ).groups()
+    return kind, " ".join(re.sub(r"<[^>]*>", " ", text).split())
+
+
+@pytest.mark.parametrize(
+    "gate, builds, kind, told",
+    [
+        (None, [], "good", "All 2 cells are as expected"),
+        ("pass", [], "good", "Yes, b may replace a All 2 cells are as expected"),
+        ("fail", [], "bad", "No, b may not replace a All 2 cells are as expected"),
+        ("not_run", [], "open", "Whether b may replace a was not seen"),
+        (None, ["expected"], "good", "All 2 cells are as expected"),
+        (None, ["expected", "unexpected"], "bad", "1 of 2 builds is not as expected"),
+    ],
+)
+def test_the_first_lines_say_what_the_exit_status_does(gate, builds, kind, told):
+    results = make_results(
+        [make_cell("a", "debian-6.1.192", "rxe"), make_cell("b", "debian-6.1.192", "rxe")],
+        gate=gate and {"old": "a", "new": "b", "result": gate},
+        builds=[
+            {"source": "s", "headers": "h", "library": "l", "result": "built", "verdict": verdict}
+            for verdict in builds
+        ],
+    )
+    shown, words = _banner(results)
+    assert shown == kind and told in words
+
+
 @needs_browser
 def test_the_front_page_counts_and_shows_every_provider_and_kernel(opened):
-    assert "3 of 192 cells are not as expected" in opened.text(".banner .big")
+    assert "No, deb-65.0 may not replace deb-44.0: 1 cell got worse" in opened.text(".banner .big")
+    assert "3 of 192 cells are not as expected" in opened.text(".banner")
     assert opened.text(".tile.t-unexpected b") == "3"
     assert opened.script(
         "return [...document.querySelectorAll('.block h3')].map((h) => h.firstChild.data)"

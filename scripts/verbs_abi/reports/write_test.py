@@ -128,7 +128,10 @@ def test_what_xml_cannot_say_does_not_break_it():
 
 def test_the_summary_begins_with_what_is_unexpected(small):
     text = markdown.render(small)
-    assert text.startswith("# verbs-abi: 3 unexpected, 1 fixed, 2 not run, 186 as expected")
+    assert text.startswith(
+        "# verbs-abi: No, deb-65.0 may not replace deb-44.0: 1 cell got worse; "
+        "3 unexpected, 1 fixed, 2 not run, 186 as expected"
+    )
     bad = [cell for cell in small["cells"] if cell["verdict"] == "unexpected"]
     assert text.index("## Not as expected") < text.index("## mlx5")
     for cell in bad:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What two ranks of MPI say to each other: messages of many lengths, with every byte checked, and sums.
 
-    mpirun -n 2 python3 mpi_exchange.py
+    mpirun -n 2 python3 -m mpi4py mpi_exchange.py
+
+By "-m mpi4py" a rank that fails ends the others: without, it waits in MPI_Finalize for those that wait for it.
 """
 
 from mpi4py import MPI
@@ -22,10 +24,10 @@ def main():
         world.Sendrecv(mine, peer, 5, got, peer, 5)
         assert got == text(length, turn + peer)[:length], (rank, length)
         moved += length
-    # One-sided: each writes into the other's window.
-    window = MPI.Win.Allocate(4096, comm=world)
+    # One-sided: each writes into the other's window. What is put must stay until the fence: MPI reads it when it likes.
+    window, given = MPI.Win.Allocate(4096, comm=world), bytearray(text(4096, 90 + rank)[:4096])
     window.Fence()
-    window.Put(bytearray(text(4096, 90 + rank)[:4096]), peer)
+    window.Put(given, peer)
     window.Fence()
     assert bytes(window.tomemory()) == text(4096, 90 + peer)[:4096], rank
     window.Free()

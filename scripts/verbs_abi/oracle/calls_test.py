@@ -151,6 +151,20 @@ def test_siw_is_asked_with_its_own_driver_number_and_structs():
     assert "data." not in generate.call_list("debian-6.12.117", only="data.", driver="siw")
 
 
+def test_a_list_does_not_depend_on_what_was_made_before_it():
+    def siw():
+        return generate.call_list("debian-6.12.117", only="write.query_device", driver="siw")
+
+    def rxe():
+        return generate.call_list("debian-6.12.117", only="write.query_device")
+
+    lists = rxe(), siw(), rxe(), siw()
+    assert lists[:2] == lists[2:]
+    # The first set-up call: GET_CONTEXT with room for ib_uverbs_get_context_resp, 8 bytes, and siw's own 8.
+    replies = [text.split("mem r a5*", 1)[1].split("\n", 1)[0] for text in lists[:2]]
+    assert replies == ["8", "16"]
+
+
 def test_rxe_is_asked_without_siws_structs():
     known = facts.Facts("debian-6.12.117")
     assert known.driver_id == 14

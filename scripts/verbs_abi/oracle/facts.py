@@ -44,6 +44,9 @@ class Facts:
         self.structs = {}
         self.enums = {}
         self.numbers = {}
+        # Session's: (file, command): lines before a set-up call, the call without its id. Of these facts alone:
+        # another driver's replies have other lengths.
+        self.set_up_lines = {}
         self._leaves = {}
         self._places = {}
         about = DRIVERS[driver]

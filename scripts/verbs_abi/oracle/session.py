@@ -11,9 +11,6 @@ UHW_IN, UHW_OUT = 0x1000, 0x1001
 MANDATORY = 1  # UVERBS_ATTR_F_MANDATORY
 
 
-_SET_UP_LINES = {}  # (kernel, file, command): lines before the call, the call without its id
-
-
 @dataclasses.dataclass
 class Attr:
     """One attribute of an ioctl. data: Blob or number that fits the 8 bytes."""
@@ -170,13 +167,13 @@ class Session:
 
     def _set_up(self, command):
         """The same few set-up calls are made thousands of times: their lines are kept."""
-        key = (self.facts.name, self.fd, command.label)
-        if key not in _SET_UP_LINES:
+        known, key = self.facts.set_up_lines, (self.fd, command.label)
+        if key not in known:
             scratch = Session(self.facts, calls.Case("scratch"), self.fd)
             scratch._write("", command, Shape(), None)
             *memory, call = scratch.case.lines
-            _SET_UP_LINES[key] = memory, call.split(" ", 2)[2]
-        memory, call = _SET_UP_LINES[key]
+            known[key] = memory, call.split(" ", 2)[2]
+        memory, call = known[key]
         self.case.lines += memory
         self.case.repeat(call)
 

@@ -36,10 +36,26 @@ int DuplicateTo(int fd, int target, int result) {
   return result;
 }
 
+// What the descriptor's flags say of reading and writing: as the fake file was opened, whatever
+// stands behind it.
+int WithAccessMode(int fd, int flags) {
+  const std::shared_ptr<vabi::File> file = vabi::FdTable::Get(fd);
+  if (file == nullptr || file->PathOnly()) return flags;
+  const bool reads = (flags & O_ACCMODE) != O_WRONLY && file->CheckRead() != -EBADF;
+  const bool writes =
+      (flags & O_ACCMODE) != O_RDONLY && file->CheckWrite() != -EBADF && !file->ReadOnly();
+  constexpr int kNeither = 3;
+  const int mode = reads && writes ? O_RDWR : reads ? O_RDONLY : writes ? O_WRONLY : kNeither;
+  return (flags & ~O_ACCMODE) | mode;
+}
+
 int Control(int fd, int command, void* argument, int (*native)(int, int, ...)) {
   if (VABI_UNLIKELY((BitsOf(fd) & kOwn) != 0)) return Answer(-EBADF);
   const int result = native(fd, command, argument);
-  if (command == F_GETFL && result >= 0 && (BitsOf(fd) & kReadOnly)) return result & ~O_ACCMODE;
+  if (command == F_GETFL && result >= 0 && (BitsOf(fd) & kFake)) {
+    const KeepErrno keep;
+    return WithAccessMode(fd, result);
+  }
   if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) return DuplicateTo(fd, result, result);
   return result;
 }

@@ -797,6 +797,54 @@ TEST(Links, FromElsewhereLeadIntoTheWorld) {
 }
 
 // fs/file.c:__fget_light: O_PATH opens no device, and its descriptor is none to read or ioctl.
+// fs/open.c: do_ftruncate, vfs_fallocate; fs/sync.c: vfs_fsync_range.
+TEST(Nodes, HaveNoContent) {
+  const int fd = open(kNode, O_RDWR | O_CLOEXEC), read_only = open(kNode, O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  ASSERT_GE(read_only, 0);
+  const auto error = [](int result) { return result == -1 ? errno : result; };
+  EXPECT_EQ(error(ftruncate(fd, 0)), EINVAL);
+  EXPECT_EQ(error(ftruncate64(read_only, 0)), EINVAL);
+  EXPECT_EQ(error(fsync(fd)), EINVAL);
+  EXPECT_EQ(error(fdatasync(fd)), EINVAL);
+  EXPECT_EQ(error(fallocate(fd, 0, 0, 4096)), ENODEV);
+  EXPECT_EQ(error(fallocate64(fd, FALLOC_FL_KEEP_SIZE, 0, 4096)), ENODEV);
+  EXPECT_EQ(error(fallocate(fd, 0, -1, 4096)), EINVAL);
+  EXPECT_EQ(error(fallocate(fd, 0, 0, 0)), EINVAL);
+  EXPECT_EQ(error(fallocate(fd, FALLOC_FL_PUNCH_HOLE, 0, 4096)), EOPNOTSUPP);
+  EXPECT_EQ(error(fallocate(read_only, 0, 0, 4096)), EBADF);
+  errno = 0;
+  EXPECT_EQ(posix_fallocate(fd, 0, 4096), ENODEV);
+  EXPECT_EQ(posix_fallocate64(fd, 0, 0), EINVAL);
+  EXPECT_EQ(errno, 0);
+  close(fd);
+  close(read_only);
+  const int plain = memfd_create("plain", MFD_CLOEXEC);
+  EXPECT_EQ(error(ftruncate(plain, 10)), 0);
+  EXPECT_EQ(error(fallocate(plain, 0, 0, 4096)), 0);
+  EXPECT_EQ(error(fsync(plain)), 0);
+  close(plain);
+}
+
+// fs/open.c: do_dentry_open, fs/fcntl.c: F_GETFL, fs/read_write.c: vfs_read, vfs_write.
+TEST(Nodes, KeepTheModeTheyWereOpenedWith) {
+  for (const char* node : {kNode, "/dev/infiniband/rdma_cm", "/dev/infiniband/umad0"}) {
+    for (const int mode : {O_RDONLY, O_WRONLY, O_RDWR, 3}) {
+      SCOPED_TRACE(std::string(node) + " " + std::to_string(mode));
+      const int fd = open(node, mode | O_CLOEXEC | O_NONBLOCK);
+      ASSERT_GE(fd, 0);
+      EXPECT_EQ(fcntl(fd, F_GETFL) & (O_ACCMODE | O_NONBLOCK), mode | O_NONBLOCK);
+      char byte = 0;
+      const auto error = [](ssize_t result) { return result == -1 ? errno : 0; };
+      const bool reads = mode == O_RDONLY || mode == O_RDWR,
+                 writes = mode == O_WRONLY || mode == O_RDWR;
+      EXPECT_EQ(error(read(fd, &byte, 1)) == EBADF, !reads);
+      EXPECT_EQ(error(write(fd, &byte, 1)) == EBADF, !writes);
+      close(fd);
+    }
+  }
+}
+
 TEST(Nodes, OpenedAsPathsCanBeLookedAt) {
   const int fd = open(kNode, O_PATH | O_CLOEXEC);
   ASSERT_GE(fd, 0);

@@ -134,8 +134,9 @@ int Open(Decision& call, const NodeView& node, int index, int flags, Opened* out
   }
   if (Device* device = DeviceOf(image, node)) return OpenUverbs(call, *device, index, flags, out);
   if (node.major == kMiscMajor && node.minor == kRdmaCmMinor) {
-    return Give(sys::EventFd(0, (flags & O_CLOEXEC) != 0 ? EFD_CLOEXEC : 0),
-                std::make_shared<rdma_cm::CmFile>(call.world, &node), out);
+    auto made = std::make_shared<rdma_cm::CmFile>(call.world, &node);
+    made->set_access_mode(flags);
+    return Give(sys::EventFd(0, (flags & O_CLOEXEC) != 0 ? EFD_CLOEXEC : 0), std::move(made), out);
   }
   const MadPort mad = MadPortOf(image, node);
   if (mad.device != nullptr) return OpenMad(call, mad, node, flags, out);

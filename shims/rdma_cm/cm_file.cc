@@ -70,8 +70,15 @@ void CmFile::Signal() {
   signalled_ = wanted;
 }
 
+int CmFile::CheckRead() const {
+  const int error = access_.CheckRead();
+  return error != 0 ? error : -EINVAL;
+}
+ssize_t CmFile::Read(void*, size_t, bool) { return CheckRead(); }
+
 // ucma_write
 ssize_t CmFile::Write(const void* user, size_t size) {
+  if (const int error = CheckWrite()) return error;
   Decision call(world_, trace::FrontEnd::kWrite, "", "rdma_cm:write");
   const auto finish = [&](long result) { return static_cast<ssize_t>(call.Finish(result)); };
   const bool same =

@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 
+#include "shims/access_mode.h"
 #include "shims/file.h"
 #include "shims/rdma_cm/identifier.h"
 #include "shims/trace/decision.h"
@@ -25,7 +26,12 @@ class CmFile : public File {
  public:
   CmFile(const World& world, const NodeView* node);
 
+  // ucma_fops has a write, and nothing that reads.
+  ssize_t Read(void* user, size_t size, bool nonblock) override;
   ssize_t Write(const void* user, size_t size) override;
+  int CheckRead() const override;
+  int CheckWrite() const override { return access_.CheckWrite(); }
+  void set_access_mode(AccessMode mode) { access_ = mode; }
   bool StatAs(unsigned int* mode, uint64_t* rdev) const override;
   void Release() override;
   const char* Name() const override;
@@ -41,6 +47,7 @@ class CmFile : public File {
   const NodeView* const node_;
   const int opener_;
   const uint64_t opener_credentials_;
+  AccessMode access_;
   bool signalled_ = false;
   std::deque<Event> events_;
 };

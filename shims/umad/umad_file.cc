@@ -87,7 +87,7 @@ void UmadFile::Expire(const std::shared_ptr<Packet>& packet) {
 ssize_t UmadFile::Read(void* user, size_t size, bool nonblock) {
   Decision call(world(), trace::FrontEnd::kRead, device_.image().name, "read:mad");
   const auto answer = [&](long result) { return static_cast<ssize_t>(call.Finish(result)); };
-  if (access_mode_ == O_WRONLY) return -EBADF;  // fs/read_write.c:vfs_read
+  if (const int error = CheckRead()) return error;
   if (size < HeaderSize()) return answer(call.Refuse(RuleId::umad_read_header));
   for (;;) {
     {
@@ -118,7 +118,7 @@ ssize_t UmadFile::Read(void* user, size_t size, bool nonblock) {
 
 ssize_t UmadFile::Write(const void* user, size_t size) {
   Decision call(world(), trace::FrontEnd::kWrite, device_.image().name, "umad:SEND");
-  if (access_mode_ == O_RDONLY) return -EBADF;  // fs/read_write.c:vfs_write
+  if (const int error = CheckWrite()) return error;
   std::lock_guard lock(mutex_);
   const int result = Send(call, static_cast<const uint8_t*>(user), size);
   return static_cast<ssize_t>(call.Finish(result < 0 ? result : static_cast<long>(size)));

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <vector>
 
+#include "shims/access_mode.h"
 #include "shims/file.h"
 #include "shims/trace/decision.h"
 #include "shims/umad/agents.h"
@@ -34,8 +35,9 @@ class UmadFile : public File, public std::enable_shared_from_this<UmadFile> {
   const char* Name() const override {
     return node_ != nullptr ? node_->path : "/dev/infiniband/umad";
   }
-  // O_RDONLY, O_WRONLY or O_RDWR as opened.
-  void set_access_mode(int mode) { access_mode_ = mode & O_ACCMODE; }
+  int CheckRead() const override { return access_.CheckRead(); }
+  int CheckWrite() const override { return access_.CheckWrite(); }
+  void set_access_mode(AccessMode mode) { access_ = mode; }
 
  private:
   static constexpr uint32_t kMaxAgents = 32;  // IB_UMAD_MAX_AGENTS
@@ -68,7 +70,7 @@ class UmadFile : public File, public std::enable_shared_from_this<UmadFile> {
   Device& device_;
   const uint8_t port_;
   const NodeView* const node_;
-  int access_mode_ = O_RDWR;
+  AccessMode access_;
   std::mutex mutex_;
   std::array<std::shared_ptr<Agent>, kMaxAgents> agents_;
   std::deque<std::shared_ptr<Packet>> received_;

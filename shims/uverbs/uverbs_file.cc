@@ -12,6 +12,7 @@
 #include <cstring>
 #include <string>
 
+#include "shims/access_mode.h"
 #include "shims/sys/shared_memory.h"
 #include "shims/sys/sys.h"
 #include "shims/sys/user_space.h"
@@ -50,13 +51,10 @@ ssize_t UverbsFile::Write(const void* user, size_t size) {
 // fs/read_write.c: vfs_read, vfs_write. uverbs_fops has a write, and nothing that reads.
 ssize_t UverbsFile::Read(void*, size_t, bool) { return CheckRead(); }
 int UverbsFile::CheckRead() const {
-  const int mode = access_mode_ & O_ACCMODE;
-  return mode == O_RDONLY || mode == O_RDWR ? -EINVAL : -EBADF;
+  const int error = AccessMode(access_mode_).CheckRead();
+  return error != 0 ? error : -EINVAL;
 }
-int UverbsFile::CheckWrite() const {
-  const int mode = access_mode_ & O_ACCMODE;
-  return mode == O_WRONLY || mode == O_RDWR ? 0 : -EBADF;
-}
+int UverbsFile::CheckWrite() const { return AccessMode(access_mode_).CheckWrite(); }
 
 long UverbsFile::Ioctl(unsigned long request, void* argument) {
   ScriptCommand(device_);

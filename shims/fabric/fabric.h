@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 // The wire. What a SEND, an RDMA WRITE or a READ does stands here once; drivers turn their own work
 // queue formats into SendRequest and RecvRequest, and Completions into their own CQE formats. All
@@ -95,7 +96,8 @@ struct SendRequest {
   uint32_t flush_access = 0, flush_length = 0;
   bool flush_region = false;
   uint32_t xrc_srq = 0;  // kXrcInitiator: number of the shared queue that is meant
-  // Datagrams
+  uint64_t dc_key = 0;   // kDcInitiator: the target's access key
+  // Datagrams; kDcInitiator: the target's address and number
   AddressVector address;
   uint32_t remote_qpn = 0, remote_qkey = 0;
   uint16_t index = 0;  // the driver's: WQE index, returned in the completion
@@ -127,6 +129,14 @@ struct Completion {
   NetworkHeader network_header = NetworkHeader::kGrh;  // datagrams, where has_grh
 };
 
+// A piece of what an indirect key stands for: bytes of another region.
+struct KeyPart {
+  uint64_t address;  // as that region's key addresses it
+  uint64_t length;   // bytes
+  uint64_t stride;   // each repetition lies so many bytes behind the one before
+  uint32_t lkey;
+};
+
 // A memory region or window as the NIC sees it.
 struct MemoryKey {
   uint64_t base;  // bytes in this process
@@ -136,17 +146,37 @@ struct MemoryKey {
   uint32_t pd;       // protection domain's number
   bool invalidated;  // a window that is not bound: every use is refused
   // Windows.
-  enum class Kind : uint8_t { kRegion, kWindow1, kWindow2 } kind = Kind::kRegion;
+  enum class Kind : uint8_t { kRegion, kWindow1, kWindow2, kIndirect } kind = Kind::kRegion;
   uint32_t qpn = 0;      // kWindow2: the only queue pair that may be addressed with it
   uint32_t region = 0;   // windows: lkey of the region that they are bound to
   uint32_t windows = 0;  // regions: windows bound to it
+  // kIndirect: `repeat` times all parts, one behind the other; `base` means nothing.
+  std::vector<KeyPart> parts;
+  uint32_t repeat = 1;
+  bool remote_invalidate = false;  // kIndirect: a SEND with invalidate may name it
 };
 
 enum class EndpointState : uint8_t { kReset, kInit, kRtr, kRts, kSqd, kSqe, kErr };
-enum class Service : uint8_t { kRc, kUc, kUd, kRaw, kXrcInitiator, kXrcTarget };
+enum class Service : uint8_t {
+  kRc,
+  kUc,
+  kUd,
+  kRaw,
+  kXrcInitiator,
+  kXrcTarget,
+  // Dynamically connected (ConnectX' own): reliable, and each request names its target. A target
+  // serves all who know its access key, and stays what it is whatever one of them does.
+  kDcInitiator,
+  kDcTarget
+};
 
 // Asynchronous events that the transport causes (names of enum ib_event_type).
-enum class Event : uint8_t { kAccessError, kRequestError, kCommunicationEstablished };
+enum class Event : uint8_t {
+  kAccessError,
+  kRequestError,
+  kCommunicationEstablished,
+  kDcKeyViolation  // to a kDcTarget with another key than its own
+};
 
 // How a NIC words what went wrong: IBTA leaves room, and rxe does not follow it everywhere. The
 // defaults are what ConnectX does. One constant table a driver (or, where kernels differ, a
@@ -187,6 +217,7 @@ struct Wording {
 };
 
 struct Flow;
+struct Message;
 
 // The NIC's side of one queue pair. A driver derives from it; the fabric moves the data.
 class Endpoint {
@@ -198,6 +229,9 @@ class Endpoint {
   // the queue.
   static constexpr uint32_t kMalformed = ~0u;
   virtual bool PopReceive(RecvRequest* out) = 0;
+  // Of a SEND: true when its own first bytes say which receive it is for (tag matching). `*skip` of
+  // them are not delivered.
+  virtual bool Match(const Message&, RecvRequest* /*out*/, uint32_t* /*skip*/) { return false; }
   // Puts the receive that was popped last back as the first one: only if wording asks for it, and
   // has_srq is false.
   virtual void ReturnReceive(const RecvRequest&) {}
@@ -223,6 +257,7 @@ class Endpoint {
   uint32_t qpn = 0, dest_qpn = 0, qkey = 0;
   uint32_t pd = 0;      // number of the protection domain
   uint32_t access = 0;  // IB_ACCESS_* of the queue pair
+  uint64_t dc_key = 0;  // kDcTarget: who does not send this one is not heard
   uint32_t mtu = 4096;  // bytes; datagrams: of the port
   // rnr_retry: 7 = for ever. retry_count: kForever = for ever (rxe takes 7 so).
   static constexpr uint8_t kForever = 0xff;
@@ -233,7 +268,7 @@ class Endpoint {
   uint8_t port = 1;
   uint16_t lid = 0;
   uint8_t gid[16] = {};   // source GID of this endpoint's port and sgid_index
-  AddressVector address;  // connected services: the peer
+  AddressVector address;  // connected services: the peer; kDcInitiator: of the last request
   uint32_t device = 0;    // index of its device in the world
   bool has_srq = false;
   // Packet sequence numbers: next to send, next expected. Compared only where both sides keep them

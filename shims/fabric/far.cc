@@ -143,7 +143,9 @@ void Attend(const Endpoint& endpoint) {
     if (std::find(far.attended.begin(), far.attended.end(), &endpoint) != far.attended.end()) {
       return;
     }
-    const bool connected = endpoint.service != Service::kUd && endpoint.service != Service::kRaw;
+    const bool connected = endpoint.service == Service::kRc || endpoint.service == Service::kUc ||
+                           endpoint.service == Service::kXrcInitiator ||
+                           endpoint.service == Service::kXrcTarget;
     // Whom it speaks to is here.
     if (connected && Resolve(endpoint, endpoint.address, endpoint.dest_qpn) != nullptr) return;
     far.attended.push_back(&endpoint);

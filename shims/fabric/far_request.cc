@@ -48,7 +48,8 @@ bool Far::SendMessage(OutChannel& channel, const FarPlace& place, const Endpoint
   }
   if (message.has_grh) behind += kGrhBytes;
   shape.has_more = IsAtomic(message.opcode) || message.opcode == Opcode::kFlush ||
-                   message.service == Service::kXrcInitiator || group != nullptr;
+                   message.service == Service::kXrcInitiator ||
+                   message.service == Service::kDcInitiator || group != nullptr;
   if (shape.has_more) behind += sizeof(RequestMore);
   if (shape.payload == Payload::kAssembled) {
     if (!channel.backlog.empty()) return false;
@@ -92,6 +93,7 @@ bool Far::SendMessage(OutChannel& channel, const FarPlace& place, const Endpoint
     more.flush_access = message.flush_access;
     more.flush_region = message.flush_region;
     more.xrc_srq = message.xrc_srq;
+    more.dc_key = message.dc_key;
     if (group != nullptr) std::memcpy(more.group, group, sizeof(more.group));
     std::memcpy(at, &more, sizeof(more));
     at += sizeof(more);

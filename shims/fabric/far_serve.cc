@@ -110,6 +110,7 @@ void Far::Serve(int peer, InChannel& channel, const RequestFrame& frame, uint32_
   message.flush_access = more.flush_access;
   message.flush_region = more.flush_region;
   message.xrc_srq = more.xrc_srq;
+  message.dc_key = more.dc_key;
   message.psn = frame.psn;
   message.packets = frame.packets;
   message.mtu = std::max(frame.mtu, 1u);
@@ -138,7 +139,11 @@ void Far::Serve(int peer, InChannel& channel, const RequestFrame& frame, uint32_
     Deliver(*endpoint, message, &reply);
     return;
   }
-  if (there && endpoint->dest_qpn == frame.source_qpn) {
+  if (there && frame.service == Service::kDcInitiator) {
+    // From anybody, and one at a time: there is nothing behind a request that was not taken.
+    if (frame.any_psn) message.psn = endpoint->rq_psn;
+    Deliver(*endpoint, message, &reply);
+  } else if (there && endpoint->dest_qpn == frame.source_qpn) {
     if (frame.first) endpoint->skips = false;
     if (!endpoint->skips) {
       if (frame.any_psn) message.psn = endpoint->rq_psn;

@@ -62,6 +62,7 @@ struct RequestFrame {
 // What most requests do not have.
 struct RequestMore {
   uint64_t compare_add, swap, compare_mask, swap_mask;
+  uint64_t dc_key;
   uint32_t flush_access, xrc_srq;
   uint8_t group[16];
   bool flush_region;

@@ -26,6 +26,7 @@ struct Message {
   uint32_t flush_access;
   bool flush_region;
   uint32_t xrc_srq;  // kXrcInitiator: the shared queue that is meant
+  uint64_t dc_key;   // kDcInitiator
   uint32_t psn;
   uint32_t packets;
   uint32_t mtu;  // requester's

@@ -39,7 +39,8 @@ bool ServiceOffers(Service service, Opcode opcode) {
     case Opcode::kFetchAdd:
     case Opcode::kMaskedCompareSwap:
     case Opcode::kMaskedFetchAdd:
-      return service == Service::kRc || service == Service::kXrcInitiator;
+      return service == Service::kRc || service == Service::kXrcInitiator ||
+             service == Service::kDcInitiator;
     default:
       return false;
   }
@@ -119,6 +120,7 @@ void Requester::Fill(Message* message) const {
   message->flush_access = request_.flush_access;
   message->flush_region = request_.flush_region;
   message->xrc_srq = request_.xrc_srq;
+  message->dc_key = request_.dc_key;
   message->psn = endpoint_.sq_psn;
   message->mtu = std::max(endpoint_.mtu, 1u);
   const uint64_t carried = request_.opcode == Opcode::kFlush ? 0 : length_;
@@ -174,6 +176,13 @@ Outcome Requester::SendDatagram() {
 }
 
 Outcome Requester::SendConnected() {
+  const bool dynamic = endpoint_.service == Service::kDcInitiator;
+  if (dynamic) {
+    // One connection at a time: the next begins when what went over the last one is answered.
+    if (IsUnderWay(endpoint_)) return Wait();
+    endpoint_.address = request_.address;
+    endpoint_.dest_qpn = request_.remote_qpn;
+  }
   Endpoint* peer = Resolve(endpoint_, endpoint_.address, endpoint_.dest_qpn);
   if (FarPlace place;
       peer == nullptr && FindFar(endpoint_, endpoint_.address, endpoint_.dest_qpn, &place)) {
@@ -182,7 +191,8 @@ Outcome Requester::SendConnected() {
   if (IsUnderWay(endpoint_)) return Wait();
   Message message;
   Fill(&message);
-  const bool connected = peer != nullptr && peer->dest_qpn == endpoint_.qpn;
+  const bool connected = peer != nullptr && (dynamic ? peer->service == Service::kDcTarget
+                                                     : peer->dest_qpn == endpoint_.qpn);
   Reply reply;
   if (connected) {
     // Numbers are compared only where both sides keep them.

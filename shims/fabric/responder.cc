@@ -4,6 +4,8 @@
 // between NICs come from the endpoint's Wording.
 #include <string.h>
 
+#include <algorithm>
+
 #include "shims/fabric/memory.h"
 #include "shims/fabric/message.h"
 #include "shims/fabric/requester.h"
@@ -53,7 +55,10 @@ class Responder {
     switch (endpoint_.service) {
       case Service::kRc:
       case Service::kXrcTarget:
+        if (message_.service != Service::kRc && message_.service != Service::kXrcInitiator) return;
         return Connected();
+      case Service::kDcTarget:
+        return Dynamic();
       case Service::kUc:
         return Unreliable();
       case Service::kUd:
@@ -70,7 +75,6 @@ class Responder {
   }
 
   void Connected() {
-    if (message_.service != Service::kRc && message_.service != Service::kXrcInitiator) return;
     if (endpoint_.service == Service::kXrcTarget) endpoint_.Aim(message_.xrc_srq);
     const Opcode opcode = message_.opcode;
     if (endpoint_.checks_psn) {
@@ -133,6 +137,12 @@ class Responder {
     if (endpoint_.state != EndpointState::kErr) reply_->kind = Reply::Kind::kAck;
   }
 
+  void Dynamic() {
+    if (message_.service != Service::kDcInitiator) return;
+    if (message_.dc_key != endpoint_.dc_key) return endpoint_.Report(Event::kDcKeyViolation);
+    Connected();
+  }
+
   void Unreliable() {
     if (message_.service != Service::kUc) return;
     const Opcode opcode = message_.opcode;
@@ -172,6 +182,10 @@ class Responder {
 
   // False: none there (the requester may learn so), or it is malformed (all has been said).
   bool TakeReceive() {
+    if (IsSend(message_.opcode) && endpoint_.Match(message_, &receive_, &skip_)) {
+      has_receive_ = true;
+      return true;
+    }
     if (!endpoint_.PopReceive(&receive_)) {
       if (Reliable()) {
         reply_->kind = Reply::Kind::kRnr;
@@ -213,7 +227,8 @@ class Responder {
   // Moves the payload into the receive. False: all has been said.
   bool FillReceive(uint32_t grh) {
     const uint64_t room = Room();
-    if (grh + message_.length > room) {
+    const uint64_t length = message_.length - std::min<uint64_t>(skip_, message_.length);
+    if (grh + length > room) {
       if (Reliable()) {
         FillWholePackets(room);
         FailReceive(wording_.receive_length, wording_.length_nak);
@@ -230,11 +245,17 @@ class Responder {
           MapSges(endpoint_, receive_.sges, receive_.sge_count, kAccessLocalWrite, grh, 0, &front);
       if (fault == SgeFault::kNone) reached = FillSpans(front, message_.grh, grh);
     }
-    if (fault == SgeFault::kNone && message_.length != 0) {
+    if (fault == SgeFault::kNone && length != 0) {
       Spans into;
-      fault = MapSges(endpoint_, receive_.sges, receive_.sge_count, kAccessLocalWrite,
-                      message_.length, grh, &into);
-      if (fault == SgeFault::kNone) reached &= CopySpans(into, *message_.payload, message_.length);
+      fault = MapSges(endpoint_, receive_.sges, receive_.sge_count, kAccessLocalWrite, length, grh,
+                      &into);
+      if (fault == SgeFault::kNone && skip_ == 0) {
+        reached &= CopySpans(into, *message_.payload, length);
+      } else if (fault == SgeFault::kNone) {
+        const Spans rest = Behind(*message_.payload, skip_);
+        reached &= CopySpans(into, rest, length);
+        message_.payload->lost |= rest.lost;
+      }
       if (Lost()) return false;
     }
     if (fault == SgeFault::kNone && reached) return true;
@@ -254,7 +275,7 @@ class Responder {
   // arrived.
   void FillWholePackets(uint64_t room) {
     const uint32_t packets = static_cast<uint32_t>(room / message_.mtu);
-    if (packets == 0) return;
+    if (packets == 0 || skip_ != 0) return;
     const uint64_t length = uint64_t{packets} * message_.mtu;
     Spans into;
     if (MapSges(endpoint_, receive_.sges, receive_.sge_count, kAccessLocalWrite, length, 0,
@@ -332,7 +353,8 @@ class Responder {
   }
 
   bool Reliable() const {
-    return endpoint_.service == Service::kRc || endpoint_.service == Service::kXrcTarget;
+    return endpoint_.service == Service::kRc || endpoint_.service == Service::kXrcTarget ||
+           endpoint_.service == Service::kDcTarget;
   }
 
   Completion Begin() const {
@@ -345,7 +367,8 @@ class Responder {
 
   void CompleteGood(uint32_t grh) {
     Completion completion = Begin();
-    completion.byte_length = static_cast<uint32_t>(message_.length + grh);
+    const uint64_t length = message_.length - std::min<uint64_t>(skip_, message_.length);
+    completion.byte_length = static_cast<uint32_t>(length + grh);
     completion.has_immediate =
         message_.opcode == Opcode::kSendImm || message_.opcode == Opcode::kWriteImm;
     completion.has_invalidate = message_.opcode == Opcode::kSendInvalidate;
@@ -399,6 +422,7 @@ class Responder {
   }
 
   void ToError() {
+    if (endpoint_.service == Service::kDcTarget) return;  // it ends for this initiator alone
     if (endpoint_.state == EndpointState::kErr) return;
     endpoint_.state = EndpointState::kErr;
     if (message_.sender != &endpoint_) endpoint_.EnterError();
@@ -409,6 +433,7 @@ class Responder {
   const Message& message_;
   Reply* reply_;
   bool has_receive_ = false;
+  uint32_t skip_ = 0;  // bytes of the message that only say which receive it is for
   RecvRequest receive_;
   Spans target_;
 };

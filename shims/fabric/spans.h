@@ -40,6 +40,9 @@ SgeFault MapSges(const Endpoint& owner, const Sge* sges, uint32_t count, uint32_
 SgeFault MapRemote(const Endpoint& responder, uint32_t rkey, uint64_t address, uint64_t length,
                    uint32_t access, Spans* out);
 
+// The same bytes without the first `skip`.
+Spans Behind(const Spans& spans, uint64_t skip);
+
 // Copies `length` bytes. False: some could not be reached, and one side is paged on demand.
 // (Elsewhere the kernel has pinned the pages: the NIC reads and writes what the program no longer
 // sees, so a write is lost and a read gives zeros.)

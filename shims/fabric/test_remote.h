@@ -164,7 +164,9 @@ class RemoteTest : public testing::Test {
     for (uint32_t i = 0; i < kSize; ++i) bytes[i] = PatternAt(1, i);
     for (uint32_t i = 0; i < kSize; ++i) seen->bytes[i] = PatternAt(2, i);
     seen->where = reinterpret_cast<uint64_t>(bytes.data());
-    const Service mine = service == Service::kXrcTarget ? Service::kXrcInitiator : service;
+    Service mine = service;
+    if (service == Service::kXrcTarget) mine = Service::kXrcInitiator;
+    if (service == Service::kDcTarget) mine = Service::kDcInitiator;
     Prepare(own, mine, 0, 5, bytes.data());
     own.dest_qpn = seen->qpn;
     own.address.is_global = 1;

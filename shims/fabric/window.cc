@@ -19,7 +19,8 @@ void LetGo(uint32_t device, MemoryKey& window) {
 // IBTA compliance statements that they follow; the result is the same failure for each.
 bool BindWindow(const Endpoint& endpoint, const Bind& bind) {
   MemoryKey* window = FindKey(endpoint.device, bind.window);
-  if (window == nullptr || window->kind == Kind::kRegion) return false;
+  if (window == nullptr || (window->kind != Kind::kWindow1 && window->kind != Kind::kWindow2))
+    return false;
   MemoryKey* region = nullptr;
   if (bind.length != 0) {
     region = FindKey(endpoint.device, bind.region);
@@ -72,6 +73,11 @@ bool Invalidate(const Endpoint& endpoint, uint32_t key) {
   MemoryKey* window = FindKey(endpoint.device, key);
   if (window == nullptr) return false;
   if (window->kind == Kind::kRegion && endpoint.wording->regions_invalidate) {
+    window->invalidated = true;
+    return true;
+  }
+  if (window->kind == Kind::kIndirect) {
+    if (!window->remote_invalidate || window->pd != endpoint.pd) return false;
     window->invalidated = true;
     return true;
   }

@@ -15,6 +15,7 @@ struct Capabilities {
   int log_max_qp = 18, log_max_qp_sz = 15, log_max_cq = 24, log_max_cq_sz = 22;
   int log_max_srq = 23, log_max_srq_sz = 15, log_max_mkey = 24, log_max_pd = 23;
   int log_max_ra_req_qp = 4, log_max_ra_res_qp = 4, log_max_mcg = 21, max_qp_mcg = 240;
+  int log_max_ra_req_dc = 4, log_max_ra_res_dc = 4;
   int log_max_msg = 30, log_max_uctx = 8, log_max_eq_sz = 22, log_max_xrcd = 24;
   int max_wqe_sz_sq = 1024, max_wqe_sz_rq = 512;
   int log_bf_reg_size = 9, num_of_uars_per_page = 1, local_ca_ack_delay = 16, log_pg_sz = 12;
@@ -24,16 +25,21 @@ struct Capabilities {
   bool uar_4k = true, xrc = true, imaicl = true, pg = true, cq_resize = true, cq_moderation = true;
   bool pkv = true, qkv = true, apm = true, block_lb_mc = true, sctr_data_cqe = false,
        ece_support = false;
-  bool cqe_compression = false, cqe_compression_128 = false, cqe_128_always = false,
+  bool cqe_compression = false, cqe_compression_128 = false, cqe_128_always = true,
        dump_fill_mkey = false;
-  bool sho = false, cd = false, end_pad = false, dct = false, tag_matching = false, qos = false;
+  bool sho = false, cd = false, end_pad = false, dct = true, tag_matching = false, qos = false;
   bool qp_packet_based = false, real_time_timestamps = false, drain_sigerr = false,
        striding_rq = false;
   bool dp_ordering_force = false, ipoib_basic_offloads = false, eth_net_offloads = false;
   bool umr_modify_entity_size_disabled = false, tunnel_offloads = false, delay_drop = false,
        vlan_cap = false;
   int log_max_rqt_size = 9, log_max_wq_sz = 20;
-  int log_max_dci_stream_channels = 0;
+  int log_max_dci_stream_channels = 6, log_max_dci_errored_streams = 6;
+  bool qpc_extension = true;
+  // cmd_hca_cap_2
+  int log_reserved_qpn_granularity = 5;
+  // roce_cap
+  uint32_t roce_min_src_udp_port = 0xc000;
   // The driver's own
   bool write_combining = true;  // wc_support: blue flame pages can be mapped write-combining
   bool roce_ip_gids = true;

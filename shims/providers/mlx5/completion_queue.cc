@@ -41,6 +41,10 @@ void CompletionQueue::Put(const CqeText& text) {
   const uint64_t at =
       geometry_.buffer + uint64_t{slot} * geometry_.cqe_size + (geometry_.cqe_size - kCqeSize);
   const auto owner = static_cast<uint8_t>((producer_ & geometry_.entries) != 0);
+  if (geometry_.pads) {
+    static constexpr uint8_t kNothing[kCqeSize] = {};
+    fabric::WriteMemory(at - kCqeSize, kNothing, sizeof(kNothing));
+  }
   fabric::WriteMemory(at, text.bytes, kCqeOpOwn);
   fabric::StoreMemory8(
       at + kCqeOpOwn,

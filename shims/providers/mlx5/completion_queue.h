@@ -24,6 +24,7 @@ class CompletionQueue {
     uint32_t entries;   // power of two
     uint32_t cqe_size;  // 64 or 128
     uint64_t doorbell;  // address of its record
+    bool pads = false;  // of 128 bytes, and all of them are written
   };
 
   CompletionQueue(uint32_t number, const Geometry& geometry, Cq* cq, bool ignores_overrun);

@@ -2,6 +2,8 @@
 // main.c: mlx5_ib_alloc_ucontext, set_ucontext_resp, mlx5_ib_alloc_pd
 #include <algorithm>
 #include <mutex>
+#include <set>
+#include <utility>
 
 #include "shims/fabric/address.h"
 #include "shims/fabric/memory.h"
@@ -252,9 +254,34 @@ int Mlx5Driver::AllocContext(Call& call, Context& context) {
 
 void Mlx5Driver::DeallocContext(Context& context) { context.driver.reset(); }
 
+namespace {
+struct PdNumbers {
+  std::mutex mutex;
+  std::set<std::pair<uint32_t, uint32_t>> all;
+};
+PdNumbers& Pds() {
+  static auto* const numbers = new PdNumbers();  // files may be closed while the process ends
+  return *numbers;
+}
+}  // namespace
+
+PdState::PdState(uint32_t on_device, uint32_t number) : device(on_device), pdn(number) {
+  std::lock_guard lock(Pds().mutex);
+  Pds().all.insert({device, pdn});
+}
+
+PdState::~PdState() {
+  std::lock_guard lock(Pds().mutex);
+  Pds().all.erase({device, pdn});
+}
+
+bool PdState::Exists(uint32_t device, uint32_t pdn) {
+  std::lock_guard lock(Pds().mutex);
+  return Pds().all.contains({device, pdn});
+}
+
 int Mlx5Driver::AllocPd(Call& call, Pd& pd) {
-  auto state = std::make_unique<PdState>();
-  state->pdn = pd.device->NextNumber();
+  auto state = std::make_unique<PdState>(pd.device->number(), pd.device->NextNumber());
   OwnedBody<32> reply(call.world, VABI_S(mlx5_ib_alloc_pd_resp));
   reply.Set(VABI_F(mlx5_ib_alloc_pd_resp, pdn), state->pdn);
   if (const int error = Respond(call, reply.base(), reply.length(), OldRespond::kWhole))

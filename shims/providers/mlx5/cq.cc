@@ -90,8 +90,9 @@ int CheckRequest(Call& call, const Request& request, uint32_t entries) {
     return call.Refuse(RuleId::mlx5_create_cq_compression);
   }
   const auto pads = static_cast<uint32_t>(world.Flag(VABI_C(MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD)));
-  if (call.Violates(RuleId::mlx5_create_cq_padding,
-                    (request.flags & pads) != 0 && !kCaps.cqe_128_always)) {
+  if (call.Violates(
+          RuleId::mlx5_create_cq_padding,
+          (request.flags & pads) != 0 && (request.cqe_size != 128 || !kCaps.cqe_128_always))) {
     return call.Refuse(RuleId::mlx5_create_cq_padding);
   }
   return 0;
@@ -121,6 +122,8 @@ int Mlx5Driver::CreateCq(Call& call, Cq& cq) {
   const auto real_time =
       static_cast<uint32_t>(call.world.Flag(VABI_C(MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS)));
   state->real_time = (request.flags & real_time) != 0;
+  const auto pads =
+      static_cast<uint32_t>(call.world.Flag(VABI_C(MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD)));
   const uint32_t number = cq.device->NextNumber();
   OwnedBody<32> reply(call.world, VABI_S(mlx5_ib_create_cq_resp));
   reply.Set(VABI_F(mlx5_ib_create_cq_resp, cqn), number);
@@ -133,8 +136,9 @@ int Mlx5Driver::CreateCq(Call& call, Cq& cq) {
     std::lock_guard lock(fabric::Lock());
     state->queue = std::make_unique<CompletionQueue>(
         number,
-        CompletionQueue::Geometry{request.buffer, entries, request.cqe_size, request.doorbell}, &cq,
-        (cq.flags & kIgnoreOverrun) != 0);
+        CompletionQueue::Geometry{request.buffer, entries, request.cqe_size, request.doorbell,
+                                  (request.flags & pads) != 0},
+        &cq, (cq.flags & kIgnoreOverrun) != 0);
   }
   Watch(state->queue.get());
   cq.driver = std::move(state);

@@ -461,6 +461,35 @@ TEST_F(LargeCqes, CompletionsStandInTheSecondHalf) {
   for (int i = 0; i < 64; ++i) EXPECT_EQ(0, cq_.ring.base()[i]);
 }
 
+// MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD
+TEST_F(LargeCqes, PaddedOnesAreWrittenWhole) {
+  for (const bool padded : {false, true}) {
+    Cq cq{16, 128};
+    for (int i = 0; i < 64; ++i) cq.ring.base()[i] = 0xcc;
+    Struct own = CqPrivate(cq).With(VABI_F(mlx5_ib_create_cq, flags), padded ? 1 : 0);
+    ASSERT_GT(MakeCq(&cq, own.bytes()), 0) << LastRule();
+    Qp left, right;
+    MakeQp(cq, cq, &left);
+    MakeQp(cq, cq, &right);
+    Connect(left, right.number);
+    Connect(right, left.number);
+    right.Receive(To(), 100, lkey_);
+    left.Post(Data(From(), 60), kSend, kSignaled);
+    Settle();
+    const uint8_t* cqe = cq.Poll();
+    ASSERT_NE(nullptr, cqe);
+    EXPECT_EQ(60u, Get32(cqe + 44));
+    for (int i = 0; i < 64; ++i) EXPECT_EQ(padded ? 0 : 0xcc, cq.ring.base()[i]) << i;
+  }
+}
+
+TEST_F(LargeCqes, OnlyOnesOf128BytesArePadded) {
+  Cq cq{16, 64};
+  EXPECT_EQ(EOPNOTSUPP,
+            Errno(MakeCq(&cq, CqPrivate(cq).With(VABI_F(mlx5_ib_create_cq, flags), 1).bytes())));
+  EXPECT_EQ("mlx5.create_cq.padding", LastRule());
+}
+
 // A NIC that the goal of 500,000 messages a second needs has two microseconds for one.
 TEST_F(DataPath, IsFast) {
   Pair();

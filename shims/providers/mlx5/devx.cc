@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// devx.c: commands that user space writes for the firmware itself. This NIC's firmware knows
-// QUERY_HCA_CAP; objects, memory and events that user space would own are not modelled.
+// devx.c: commands that user space writes for the firmware itself (firmware.cc). Memory and events
+// that user space would own are not modelled.
 #include <cerrno>
 #include <cstring>
 #include <iterator>
@@ -9,6 +9,7 @@
 #include "shims/providers/mlx5/bfregs.h"
 #include "shims/providers/mlx5/capabilities.h"
 #include "shims/providers/mlx5/driver.h"
+#include "shims/providers/mlx5/firmware.h"
 #include "shims/providers/mlx5/wire_format.h"
 #include "shims/uverbs/attr_spec.h"
 #include "shims/uverbs/device.h"
@@ -22,7 +23,7 @@ namespace {
 using attr::kMandatory;
 using attr::kOptional;
 
-constexpr uint16_t kHeader = 16;  // general_obj_in_cmd_hdr, general_obj_out_cmd_hdr
+constexpr uint16_t kHeader = prm::kHeader;
 // Command header: opcode, uid, operation modifier; reply: status, syndrome.
 constexpr uint32_t kInOpcode = 0, kInOpMod = 6;
 constexpr uint16_t kQueryHcaCap = 0x100;
@@ -33,6 +34,26 @@ constexpr uint16_t kWhitelist[] = {0x100, 0x762, 0x752, 0x740};
 // devx_is_general_cmd, in its order
 constexpr uint16_t kGeneral[] = {0x100, 0x762, 0x752, 0x750, 0x101, 0x10a, 0x754, 0x760, 0x76f,
                                  0x770, 0x725, 0x80d, 0x822, 0x824, 0x826, 0x842, 0x740};
+
+// devx_is_obj_create_cmd, but for SET_FLOW_TABLE_ENTRY and CREATE_PSV
+constexpr uint16_t kCreates[] = {0xa00, 0x200, 0x400, 0x800, 0x816, 0x90c, 0x904, 0x908, 0x916,
+                                 0x900, 0x912, 0x771, 0x930, 0x933, 0x939, 0x93d, 0x940, 0x782,
+                                 0x827, 0x829, 0x500, 0x700, 0x705, 0x710, 0x717, 0x806, 0x80e};
+// devx_is_obj_modify_cmd, but for SET_FLOW_TABLE_ENTRY
+constexpr uint16_t kModifies[] = {0xa01, 0x403, 0x90d, 0x905, 0x909, 0x917, 0x901, 0x913, 0x93c,
+                                  0x785, 0x827, 0x829, 0x502, 0x503, 0x50e, 0x504, 0x505, 0x506,
+                                  0x507, 0x50a, 0x708, 0x703, 0x714, 0x71a, 0x726, 0x729, 0x72a};
+// devx_is_obj_query_cmd
+constexpr uint16_t kQueries[] = {0xa02, 0x201, 0x402, 0x90f, 0x907, 0x90b, 0x919, 0x903, 0x915,
+                                 0x773, 0x932, 0x935, 0x937, 0x93b, 0x942, 0x784, 0x82a, 0x50b,
+                                 0x702, 0x707, 0x713, 0x719, 0x725, 0x727, 0x93f};
+constexpr uint16_t kSetFlowTableEntry = 0x936, kCreatePsv = 0x600;
+// devx_get_obj_id: commands that name a queue pair, and the one for a DCT.
+constexpr uint16_t kOfQueuePairs[] = {0x50b, 0x502, 0x50e, 0x503, 0x504,
+                                      0x505, 0x506, 0x507, 0x50a};
+constexpr uint16_t kQueryDct = 0x713, kQueryCq = 0x402, kModifyCq = 0x403, kQueryMkey = 0x201,
+                   kModifyGeneral = 0xa01, kQueryGeneral = 0xa02, kCreateMkeyOpcode = 0x200,
+                   kCreateGeneral = 0xa00;
 
 template <size_t kCount>
 bool In(const uint16_t (&list)[kCount], uint16_t opcode) {
@@ -48,7 +69,10 @@ struct CapabilityRow {
   uint16_t bit, width;
   uint64_t value;
 };
+constexpr uint64_t kGeneralObjects = uint64_t{1} << static_cast<int>(GeneralObject::kReservedQpn) |
+                                     uint64_t{1} << static_cast<int>(GeneralObject::kAvQpMapping);
 constexpr CapabilityRow kGeneralDevice[] = {
+    {32, 1, 1},  // hca_cap_2
     {128, 8, static_cast<uint64_t>(kCaps.log_max_srq_sz)},
     {136, 8, static_cast<uint64_t>(kCaps.log_max_qp_sz)},
     {155, 5, static_cast<uint64_t>(kCaps.log_max_qp)},
@@ -57,6 +81,9 @@ constexpr CapabilityRow kGeneralDevice[] = {
     {219, 5, static_cast<uint64_t>(kCaps.log_max_cq)},
     {224, 8, static_cast<uint64_t>(kCaps.log_max_eq_sz)},
     {234, 6, static_cast<uint64_t>(kCaps.log_max_mkey)},
+    {290, 1, kCaps.qpc_extension},
+    {298, 6, static_cast<uint64_t>(kCaps.log_max_ra_req_dc)},
+    {314, 6, static_cast<uint64_t>(kCaps.log_max_ra_res_dc)},
     {330, 6, static_cast<uint64_t>(kCaps.log_max_ra_req_qp)},
     {346, 6, static_cast<uint64_t>(kCaps.log_max_ra_res_qp)},
     {352, 1, kCaps.end_pad},
@@ -68,6 +95,7 @@ constexpr CapabilityRow kGeneralDevice[] = {
     {512, 1, 1},  // compact_address_vector
     {516, 1, kCaps.ipoib_basic_offloads},
     {533, 1, kCaps.sctr_data_cqe},
+    {538, 1, kCaps.dct},
     {539, 1, kCaps.qos},
     {542, 1, 1},  // atomic
     {545, 1, kCaps.cq_resize},
@@ -85,35 +113,58 @@ constexpr CapabilityRow kGeneralDevice[] = {
     {619, 5, static_cast<uint64_t>(kCaps.log_bf_reg_size)},
     {656, 16, static_cast<uint64_t>(kCaps.max_wqe_sz_sq)},
     {688, 16, static_cast<uint64_t>(kCaps.max_wqe_sz_rq)},
+    {720, 16, static_cast<uint64_t>(kCaps.max_wqe_sz_sq)},  // max_wqe_sz_sq_dc
     {743, 25, static_cast<uint64_t>(kCaps.max_qp_mcg)},
     {792, 8, static_cast<uint64_t>(kCaps.log_max_mcg)},
     {811, 5, static_cast<uint64_t>(kCaps.log_max_pd)},
     {827, 5, static_cast<uint64_t>(kCaps.log_max_xrcd)},
+    {1024, 64, kGeneralObjects},
     {1216, 32, kCaps.device_frequency_khz / 1000},
     {1248, 32, kCaps.device_frequency_khz},
     {1312, 32, static_cast<uint64_t>(kCaps.num_of_uars_per_page)},
+    {1469, 1, kCaps.cqe_128_always},
     {1471, 1, kCaps.cqe_compression},
 };
 
-void PutBits(uint8_t* bytes, size_t size, const CapabilityRow& row) {
-  for (uint16_t i = 0; i < row.width; ++i) {
-    const uint32_t bit = row.bit + i;
-    if (bit / 8 >= size) return;
-    if ((row.value >> (row.width - 1 - i) & 1) != 0)
-      bytes[bit / 8] |= static_cast<uint8_t>(0x80 >> bit % 8);
-  }
+constexpr CapabilityRow kGeneralDevice2[] = {
+    {147, 5, static_cast<uint64_t>(kCaps.log_reserved_qpn_granularity)},
+};
+
+// odp_cap, by service: send, receive, write, read, atomic, srq_receive from the highest bit on.
+constexpr uint64_t kOdpSend = 1u << 31, kOdpReceive = 1u << 30, kOdpWrite = 1u << 29,
+                   kOdpRead = 1u << 28, kOdpAtomic = 1u << 27, kOdpSrq = 1u << 26;
+
+void QueryOdp(const World& world, std::span<uint8_t> out) {
+  if (!kCaps.pg) return;
+  const uint64_t all = kOdpSend | kOdpWrite | kOdpRead | kOdpAtomic;
+  const uint64_t srq = world.Knob(KnobId::mlx5_odp_srq) != 0 ? kOdpSrq : 0;
+  PrmSet(out, {64, 1}, 1);  // sig
+  PrmSet(out, {128, 32}, all | kOdpReceive | srq);
+  PrmSet(out, {192, 32}, kOdpSend | srq);
+  // The driver turns these on (mlx5/core/main.c:handle_hca_cap_odp).
+  PrmSet(out, {224, 32}, srq != 0 ? all | srq : 0);
+  PrmSet(out, {256, 32}, world.Knob(KnobId::mlx5_odp_dc) != 0 ? all | kOdpSrq : 0);
 }
 
 int QueryHcaCap(IoctlCall& call, std::span<const uint8_t> in, std::vector<uint8_t>* out) {
+  enum : uint16_t { kGeneral = 0, kOdp = 2, kGeneral2 = 0x20 };
   const uint16_t kind = static_cast<uint16_t>(Load16(in.data() + kInOpMod) >> 1);
-  if (kind ==
-      0) {  // general device capabilities; the lowest bit asks for current ones instead of the most
-    const size_t room = out->size() - kHeader;
-    for (const CapabilityRow& row : kGeneralDevice) PutBits(out->data() + kHeader, room, row);
-    PutBits(out->data() + kHeader, room, {368, 16, 0});
-    const uint64_t link = call.file.device().image().link == LinkLayer::kEthernet ? 1 : 0;
-    PutBits(out->data() + kHeader, room, {438, 2, link});  // port_type
+  const std::span<uint8_t> capability = std::span(*out).subspan(kHeader);
+  const auto put = [&](const CapabilityRow& row) {
+    PrmSet(capability, {row.bit, row.width}, row.value);
+  };
+  // The lowest bit of the modifier asks for current ones instead of the most.
+  if (kind == kGeneral) {
+    const bool ethernet = call.file.device().image().link == LinkLayer::kEthernet;
+    for (const CapabilityRow& row : kGeneralDevice) put(row);
+    put({337, 1, ethernet});  // rts2rts_qp_udp_sport
+    put({368, 16, 0});
+    put({438, 2, ethernet});  // port_type
   }
+  if (kind == kGeneral2) {
+    for (const CapabilityRow& row : kGeneralDevice2) put(row);
+  }
+  if (kind == kOdp) QueryOdp(call.world, capability);
   // All else that this NIC could tell is that it has none of it.
   return 0;
 }
@@ -174,9 +225,149 @@ int NeedsUid(IoctlCall& call, const char* what) {
   }
   return call.Unmodelled(what);
 }
-int CreateObject(IoctlCall& call) { return NeedsUid(call, "mlx5: DEVX_OBJ.CREATE"); }
-int ModifyObject(IoctlCall& call) { return NeedsUid(call, "mlx5: DEVX_OBJ.MODIFY"); }
-int QueryObject(IoctlCall& call) { return NeedsUid(call, "mlx5: DEVX_OBJ.QUERY"); }
+// MLX5_CMD_STAT_* to an errno (mlx5/core/cmd.c:cmd_status_to_err)
+int ErrnoOf(PrmStatus status) {
+  switch (status) {
+    case PrmStatus::kLimit:
+      return ENOMEM;
+    case PrmStatus::kNoResources:
+      return EAGAIN;
+    case PrmStatus::kBadInputLength:
+      return EIO;
+    default:
+      return EINVAL;
+  }
+}
+
+// What all commands of objects have alike.
+int CheckObjectCommand(IoctlCall& call, std::span<const uint8_t> in, bool listed) {
+  if (call.file.context() == nullptr) return call.Refuse(RuleId::mlx5_no_context);
+  if (call.Violates(RuleId::mlx5_devx_tunnel, PrmGet(in, prm::kTunnel) != 0)) {
+    return call.Refuse(RuleId::mlx5_devx_tunnel);
+  }
+  if (call.Violates(RuleId::mlx5_devx_no_uid, !ContextOf(call.file).devx)) {
+    return call.Refuse(RuleId::mlx5_devx_no_uid);
+  }
+  if (call.Violates(RuleId::mlx5_devx_not_of_objects, !listed))
+    return call.Refuse(RuleId::mlx5_devx_not_of_objects);
+  return 0;
+}
+
+// What the firmware said, as the caller gets it: since 5.18 (mlx5_cmd_do) the reply also where the
+// firmware refused, and EREMOTEIO.
+int Finish(IoctlCall& call, ConstId out_attribute, FirmwareAnswer& answer,
+           std::vector<uint8_t>* out) {
+  if (answer.unmodelled != nullptr) return call.Unmodelled(answer.unmodelled);
+  if (answer.status == PrmStatus::kOk) return call.CopyOut(out_attribute, out->data(), out->size());
+  const bool told = call.world.Knob(KnobId::mlx5_devx_remote_errors) != 0;
+  PrmSet(*out, prm::kStatus, static_cast<uint64_t>(answer.status));
+  if (told) {
+    if (const int error = call.CopyOut(out_attribute, out->data(), out->size())) return error;
+  }
+  const int refused = call.Refuse(RuleId::mlx5_devx_firmware);
+  return told ? refused : -ErrnoOf(answer.status);
+}
+
+int CreateObject(IoctlCall& call) {
+  const std::span<const uint8_t> in = call.Bytes(VABI_C(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN));
+  const auto opcode = static_cast<uint16_t>(PrmGet(in, prm::kOpcode));
+  const uint64_t modifier = PrmGet(in, prm::kOpMod);
+  const bool listed = In(kCreates, opcode) || (opcode == kSetFlowTableEntry && modifier == 0) ||
+                      (opcode == kCreatePsv && PrmGet(in, {64, 4}) == 1);
+  if (const int error = CheckObjectCommand(call, in, listed)) return error;
+  if (call.Violates(RuleId::mlx5_devx_mkey_length,
+                    opcode == kCreateMkeyOpcode && in.size() < prm::kCreateMkeyLeast)) {
+    return call.Refuse(RuleId::mlx5_devx_mkey_length);
+  }
+  std::vector<uint8_t> out(call.Length(VABI_C(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT)));
+  FirmwareAnswer answer = FirmwareCreate(call, in, out);
+  if (answer.object != nullptr) {
+    auto object = std::make_unique<Object>(ObjectType::kPrivate);
+    object->private_type = static_cast<uint16_t>(VABI_C(MLX5_IB_OBJECT_DEVX_OBJ));
+    object->driver = std::move(answer.object);
+    call.Created(VABI_C(MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE), std::move(object));
+  }
+  return Finish(call, VABI_C(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT), answer, &out);
+}
+
+// devx_get_obj_id: the command that created what this one names, and its number. 0: another kind.
+uint64_t NamedObject(std::span<const uint8_t> in) {
+  const auto opcode = static_cast<uint16_t>(PrmGet(in, prm::kOpcode));
+  const uint64_t number = PrmGet(in, prm::kNumber);
+  if (In(kOfQueuePairs, opcode)) return uint64_t{0x500} << 32 | number;
+  switch (opcode) {
+    case kQueryDct:
+      return uint64_t{0x710} << 32 | number;
+    case kQueryCq:
+    case kModifyCq:
+      return uint64_t{0x400} << 32 | number;
+    case kQueryMkey:
+      return uint64_t{kCreateMkeyOpcode} << 32 | number;
+    case kModifyGeneral:
+    case kQueryGeneral:
+      return PrmGet(in, prm::kObjectType) << 48 | uint64_t{kCreateGeneral} << 32 |
+             PrmGet(in, prm::kObjectId);
+    default:
+      return 0;
+  }
+}
+
+// devx_is_valid_obj_id
+bool Names(Object& object, uint64_t named) {
+  switch (object.type) {
+    case ObjectType::kQp: {
+      const auto& qp = static_cast<Qp&>(object);
+      const auto* state = static_cast<const QueuePairState*>(qp.driver.get());
+      if (state != nullptr && state->dynamic == Dynamic::kTarget)
+        return named == (uint64_t{0x710} << 32 | state->pair->qpn);
+      return named == (uint64_t{0x500} << 32 | qp.qp_num);
+    }
+    case ObjectType::kCq:
+      return named == (uint64_t{0x400} << 32 | StateOf(static_cast<Cq&>(object)).queue->number());
+    case ObjectType::kPrivate: {
+      if (object.private_type != static_cast<uint16_t>(VABI_C(MLX5_IB_OBJECT_DEVX_OBJ)))
+        return false;
+      return named == static_cast<const DevxState*>(object.driver.get())->id;
+    }
+    default:
+      return false;
+  }
+}
+
+template <typename Command>
+int ObjectCommand(IoctlCall& call, ConstId handle, ConstId in_attribute, ConstId out_attribute,
+                  bool (*listed)(uint16_t, uint64_t), Command command) {
+  const std::span<const uint8_t> in = call.Bytes(in_attribute);
+  const auto opcode = static_cast<uint16_t>(PrmGet(in, prm::kOpcode));
+  if (const int error = CheckObjectCommand(call, in, listed(opcode, PrmGet(in, prm::kOpMod))))
+    return error;
+  Object& object = *call.GetObject(handle);
+  const uint64_t named = NamedObject(in);
+  if (named == 0) return call.Unmodelled("mlx5: a DEVX command of this kind of object");
+  if (call.Violates(RuleId::mlx5_devx_other_object, !Names(object, named)))
+    return call.Refuse(RuleId::mlx5_devx_other_object);
+  std::vector<uint8_t> out(call.Length(out_attribute));
+  FirmwareAnswer answer = command(call, object, in, out);
+  return Finish(call, out_attribute, answer, &out);
+}
+
+int ModifyObject(IoctlCall& call) {
+  return ObjectCommand(
+      call, VABI_C(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE),
+      VABI_C(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_IN), VABI_C(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_OUT),
+      [](uint16_t opcode, uint64_t modifier) {
+        return In(kModifies, opcode) || (opcode == kSetFlowTableEntry && modifier == 1);
+      },
+      FirmwareModify);
+}
+
+int QueryObject(IoctlCall& call) {
+  return ObjectCommand(
+      call, VABI_C(MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE), VABI_C(MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN),
+      VABI_C(MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT),
+      [](uint16_t opcode, uint64_t) { return In(kQueries, opcode); }, FirmwareQuery);
+}
+
 int QueryObjectAsync(IoctlCall& call) { return NeedsUid(call, "mlx5: DEVX_OBJ.ASYNC_QUERY"); }
 int RegisterMemory(IoctlCall& call) { return NeedsUid(call, "mlx5: DEVX_UMEM.REG"); }
 int Subscribe(IoctlCall& call) { return NeedsUid(call, "mlx5: DEVX.SUBSCRIBE_EVENT"); }

@@ -52,6 +52,9 @@ class Mlx5Driver final : public DriverBase {
   int ModifyQp(Call& call, Qp& qp, vabi::QpState next, const QpAttributes& attr,
                uint32_t mask) override;
   int QueryQp(Call& call, Qp& qp) override;
+  bool ChecksTransition(const World& world, const Qp& qp, uint32_t mask) const override;
+  int CheckQuery(Call& call, const Qp& qp, uint32_t mask) override;
+  vabi::QpState CurrentState(const World& world, const Qp& qp) const override;
   int DestroyQp(Call& call, Qp& qp) override;
   int CreateSrq(Call& call, Srq& srq) override;
   int ModifySrq(Call& call, Srq& srq, uint32_t max_wr, uint32_t limit, uint32_t mask) override;
@@ -86,6 +89,8 @@ std::span<const MethodSpec> FlowMethods();
 // ib_umem_get of [address, address + size): EINVAL for nothing or too much, EFAULT where it is not
 // there.
 int PinMemory(Call& call, uint64_t address, uint64_t size, bool writable);
+// The key of a new region, window or indirect key.
+uint32_t NextKey(Device& device);
 // mlx5_ib_db_map_user
 int PinDoorbell(Call& call, uint64_t address);
 // What one command does with its private request.
@@ -98,6 +103,10 @@ struct RequestRules {
 int CopyRequest(Call& call, void* to, size_t size, const RequestRules& rules);
 // ib_respond_udata (7.2): clipped to the caller's buffer, the rest of which becomes zero. Before,
 // the driver clipped by itself (kClip) or did not look at the buffer's size at all (kWhole).
+// qp_dynamic.cc: mlx5_ib_modify_dct, modify_dci_qp_is_ok, mlx5_ib_dct_query_qp
+int ModifyTarget(Call& call, Qp& qp, vabi::QpState next, const QpAttributes& attr, uint32_t mask);
+bool InitiatorMayChange(const World& world, vabi::QpState from, vabi::QpState to, uint32_t mask);
+void QueryTarget(Qp& qp);
 // qp.c:create_rss_raw_qp_tir
 int CreateRss(Call& call, Qp& qp);
 // The call as an ioctl method sees it; null in write(), whose commands have no attributes.

@@ -21,12 +21,6 @@ constexpr uint8_t kMwType1 = 1;
 // enum ib_uverbs_advise_mr_advice
 constexpr uint32_t kLastAdvice = 2;
 
-uint32_t NextKey(Device& device) {
-  const uint32_t number = device.NextNumber();
-  // The low byte is the variant: mlx5 counts it up from key to key.
-  return ((kFirstIndex + number) & 0xffffff) << 8 | (number & 0xff);
-}
-
 // ib_verbs.h:ib_access_writable
 bool Writable(uint32_t access) {
   return (access & (kLocalWrite | kRemoteWrite | kRemoteAtomic | kMwBind)) != 0;
@@ -64,6 +58,12 @@ fabric::MemoryKey KeyOf(const Mr& mr, uint32_t pdn) {
 }
 
 }  // namespace
+
+uint32_t NextKey(Device& device) {
+  const uint32_t number = device.NextNumber();
+  // The low byte is the variant: mlx5 counts it up from key to key.
+  return ((kFirstIndex + number) & 0xffffff) << 8 | (number & 0xff);
+}
 
 int Mlx5Driver::RegMr(Call& call, Mr& mr) {
   if (const int error = CheckMemory(call, mr.start, mr.length, mr.iova, mr.access)) return error;

@@ -138,8 +138,8 @@ TEST_F(Objects, QpTellsItsRegister) {
 }
 
 TEST_F(Objects, QpTypes) {
-  EXPECT_EQ(EOPNOTSUPP, Qp16(QpPrivate(qp_), 0, 0xff)) << "DRIVER: this NIC has no DC";
-  EXPECT_EQ("mlx5.create_qp.type", LastRule());
+  EXPECT_EQ(EINVAL, Qp16(QpPrivate(qp_), 0, 0xff)) << "DRIVER: neither DCI nor DCT";
+  EXPECT_EQ("mlx5.create_qp.dc_type", LastRule());
 }
 
 class Linux5_0Objects : public Objects {
@@ -148,9 +148,13 @@ class Linux5_0Objects : public Objects {
 };
 TEST_F(Linux5_0Objects, DynamicTypesAreReadFirst) {
   EXPECT_EQ(EINVAL, Qp16(QpPrivate(qp_), 0, 0xff)) << "set_mlx_qp_type: neither DCI nor DCT";
-  EXPECT_EQ(EOPNOTSUPP, Qp16(QpPrivate(qp_).With(QP(flags), 1 << 5), 0, 0xff)) << "DCI";
-  EXPECT_EQ(EOPNOTSUPP, Qp16(QpPrivate(qp_).With(QP(flags), 1 << 4), 0, 0xff)) << "DCT";
+  EXPECT_EQ("mlx5.create_qp.dc_type", LastRule());
+  EXPECT_EQ(EINVAL, Qp16(QpPrivate(qp_).With(QP(flags), 1 << 5), 0, 0xff)) << "DCI";
+  EXPECT_EQ("mlx5.create_qp.dci_receives", LastRule());
+  EXPECT_EQ(EINVAL, Qp16(QpPrivate(qp_).With(QP(flags), 1 << 4), 0, 0xff)) << "DCT";
+  EXPECT_EQ("mlx5.create_qp.dct_queues", LastRule());
   EXPECT_EQ(EINVAL, Qp16(QpPrivate(qp_).With(QP(flags), 1 << 4), 16, 0xff)) << "too short";
+  EXPECT_EQ("mlx5.create_qp.dc_type", LastRule());
 }
 
 class Linux4_16Objects : public Objects {

@@ -28,6 +28,8 @@ constexpr uint32_t kMaxReceiveWr = 1u << kCaps.log_max_qp_sz;
 
 struct Request {
   uint64_t buffer, doorbell, send_buffer;
+  uint64_t access_key;
+  uint64_t streams, errored_streams;  // logarithms
   uint32_t sq_blocks, rq_count, rq_shift, flags, user_index, bfreg_index;
   bool covers_index;
 };
@@ -55,6 +57,8 @@ class Creator {
     if (const int error = CheckVendorFlags()) return error;
     if (const int error = CheckUserIndex()) return error;
     if (const int error = CheckCreateFlags()) return error;
+    if (const int error = CheckDynamicAttributes()) return error;
+    if (state_->dynamic == Dynamic::kTarget) return CreateTarget();
     if (const int error = CheckSizes()) return error;
     // Raw packet queue pairs get here later, with the same answer.
     if (call_.Violates(RuleId::mlx5_real_time, LacksTime(qp_.send_cq) || LacksTime(qp_.recv_cq))) {
@@ -87,6 +91,7 @@ class Creator {
         known = kCaps.xrc;
         break;
       case kQptDriver:
+        if (world_.Knob(KnobId::mlx5_dc) == 0) break;
         if (world_.Knob(KnobId::mlx5_create_qp_reads_dc) != 0) return CheckDynamicType();
         known = kCaps.dct;
         break;
@@ -106,7 +111,22 @@ class Creator {
     const auto dct = static_cast<uint32_t>(world_.Flag(VABI_C(MLX5_QP_FLAG_TYPE_DCT)));
     const uint32_t asked = body.U32(REQ(flags)) & (dci | dct);
     if (asked != dci && asked != dct) return call_.Refuse(RuleId::mlx5_create_qp_dc_type);
-    return call_.Refuse(RuleId::mlx5_create_qp_dc);
+    if (!kCaps.dct) return call_.Refuse(RuleId::mlx5_create_qp_dc);
+    state_->dynamic = asked == dci ? Dynamic::kInitiator : Dynamic::kTarget;
+    return CheckDynamicAttributes();
+  }
+
+  // check_qp_attr (up to 5.7 in front of all that follows the type)
+  int CheckDynamicAttributes() {
+    if (call_.Violates(RuleId::mlx5_create_qp_dci_receives,
+                       state_->dynamic == Dynamic::kInitiator &&
+                           (qp_.cap.max_recv_wr != 0 || qp_.cap.max_recv_sge != 0))) {
+      return call_.Refuse(RuleId::mlx5_create_qp_dci_receives);
+    }
+    if (state_->dynamic == Dynamic::kTarget && (qp_.srq == nullptr || qp_.recv_cq == nullptr)) {
+      return call_.Refuse(RuleId::mlx5_create_qp_dct_queues);
+    }
+    return 0;
   }
 
   // check_valid_flow
@@ -150,6 +170,10 @@ class Creator {
     request_.user_index = body.U32(REQ(uidx));
     request_.bfreg_index = body.U32(REQ(bfreg_index));
     request_.send_buffer = body.Get(REQ(sq_buf_addr));
+    request_.access_key = body.Get(REQ(access_key));
+    const Body streams = body.Sub(REQ(dci_streams));
+    request_.streams = streams.Get(VABI_F(mlx5_ib_create_qp_dci_streams, log_num_concurent));
+    request_.errored_streams = streams.Get(VABI_F(mlx5_ib_create_qp_dci_streams, log_num_errored));
     request_.covers_index =
         world_.Has(REQ(uidx)) &&
         (world_.Knob(KnobId::mlx5_create_qp_sized) != 0 || world_.End(REQ(uidx)) <= length);
@@ -158,16 +182,24 @@ class Creator {
 
   // process_vendor_flags (5.8), check_flags_mask (4.20)
   int CheckVendorFlags() {
-    if (Flag(VABI_C(MLX5_QP_FLAG_TYPE_DCI)) || Flag(VABI_C(MLX5_QP_FLAG_TYPE_DCT))) {
-      return call_.Unmodelled("mlx5: dynamically connected queue pairs");
+    const bool early = world_.Knob(KnobId::mlx5_create_qp_reads_dc) != 0;
+    if (early && state_->dynamic == Dynamic::kTarget) return 0;
+    const bool dci = Flag(VABI_C(MLX5_QP_FLAG_TYPE_DCI)), dct = Flag(VABI_C(MLX5_QP_FLAG_TYPE_DCT));
+    if (!early && dci != dct) {
+      // Whatever the type was.
+      state_->dynamic = dci ? Dynamic::kInitiator : Dynamic::kTarget;
+    } else if (!early && qp_.qp_type == kQptDriver) {
+      return call_.Refuse(RuleId::mlx5_create_qp_dc_type);
     }
-    const bool rc = qp_.qp_type == kQptRc;
+    const bool rc = qp_.qp_type == kQptRc && state_->dynamic == Dynamic::kNone;
     struct Row {
       ConstId bit;
       bool accepted;
     };
     // A NIC that does not scatter to completions has the two flags ignored.
     const Row rows[] = {
+        {VABI_C(MLX5_QP_FLAG_TYPE_DCI), true},
+        {VABI_C(MLX5_QP_FLAG_TYPE_DCT), true},
         {VABI_C(MLX5_QP_FLAG_SIGNATURE), true},
         {VABI_C(MLX5_QP_FLAG_SCATTER_CQE), true},
         {VABI_C(MLX5_QP_FLAG_ALLOW_SCATTER_CQE), true},
@@ -212,6 +244,11 @@ class Creator {
   // process_create_flags
   int CheckCreateFlags() {
     uint32_t rest = qp_.create_flags;
+    if (state_->dynamic == Dynamic::kTarget) {
+      if (call_.Violates(RuleId::mlx5_create_qp_dct_flags, rest != 0))
+        return call_.Refuse(RuleId::mlx5_create_qp_dct_flags);
+      return 0;
+    }
     if (kCaps.block_lb_mc) rest &= ~kBlockMulticastLoopback;
     if (kCaps.cd) rest &= ~(kCrossChannel | kManagedSend | kManagedReceive);
     if (kCaps.end_pad) rest &= ~kEndPadding;
@@ -340,6 +377,11 @@ class Creator {
          (request_.rq_shift < 4 || (1 << request_.rq_shift) > kCaps.max_wqe_sz_rq))) {
       return call_.Unmodelled("mlx5: receive queue sizes that the firmware refuses");
     }
+    if (Flag(VABI_C(MLX5_QP_FLAG_DCI_STREAM)) &&
+        (request_.streams > static_cast<uint64_t>(kCaps.log_max_dci_stream_channels) ||
+         request_.errored_streams > static_cast<uint64_t>(kCaps.log_max_dci_errored_streams))) {
+      return call_.Unmodelled("mlx5: more DCI streams than the firmware takes");
+    }
     OwnedBody<128> reply(world_, VABI_S(mlx5_ib_create_qp_resp));
     const uint32_t bfreg =
         state_->bfreg == kInvalidBfreg ? kInvalidBfreg : GrossBfreg(state_->bfreg);
@@ -352,6 +394,8 @@ class Creator {
     if (const int error = Respond(call_, reply.base(), reply.length(), how)) return error;
 
     QueuePair::Parts parts;
+    if (state_->dynamic == Dynamic::kInitiator && Flag(VABI_C(MLX5_QP_FLAG_DCI_STREAM)))
+      parts.errored_streams = 1u << request_.errored_streams;
     const uint64_t rq_bytes = uint64_t{request_.rq_count} << request_.rq_shift;
     parts.send = {IsRaw() ? request_.send_buffer : request_.buffer + rq_bytes, request_.sq_blocks,
                   request_.doorbell};
@@ -359,7 +403,9 @@ class Creator {
                      Flag(VABI_C(MLX5_QP_FLAG_SIGNATURE)), request_.doorbell + kReceiveRecord};
     if (qp_.send_cq != nullptr) parts.send_cq = StateOf(*qp_.send_cq).queue.get();
     if (qp_.recv_cq != nullptr) parts.recv_cq = StateOf(*qp_.recv_cq).queue.get();
-    if (qp_.srq != nullptr) parts.srq = StateOf(*qp_.srq).queue.get();
+    // An initiator receives nothing, whatever SRQ is given to it.
+    if (qp_.srq != nullptr && state_->dynamic == Dynamic::kNone)
+      parts.srq = StateOf(*qp_.srq).queue.get();
     parts.user_indices = context_.cqe_version != 0;
     parts.user_index = request_.user_index;
     state_->rq_count = request_.rq_count;
@@ -372,6 +418,23 @@ class Creator {
     return 0;
   }
 
+  // create_dct: the NIC hears of it with INIT2RTR, and gives it its number then.
+  int CreateTarget() {
+    state_->bfreg = kInvalidBfreg;
+    if (world_.Knob(KnobId::mlx5_create_qp_reads_dc) == 0) {
+      OwnedBody<128> reply(world_, VABI_S(mlx5_ib_create_qp_resp));
+      if (const int error = Respond(call_, reply.base(), reply.length(), OldRespond::kClip))
+        return error;
+    }
+    QueuePair::Parts parts;
+    parts.recv_cq = StateOf(*qp_.recv_cq).queue.get();
+    parts.srq = StateOf(*qp_.srq).queue.get();
+    parts.user_indices = context_.cqe_version != 0;
+    parts.user_index = request_.user_index;
+    Finish(parts, StateOf(*qp_.pd).pdn);
+    return 0;
+  }
+
   int CreateXrcTarget() {
     state_->bfreg = kInvalidBfreg;
     Finish({}, 0);
@@ -380,7 +443,8 @@ class Creator {
 
   void Finish(QueuePair::Parts parts, uint32_t pdn) {
     parts.qp = &qp_;
-    qp_.qp_num = qp_.device->NextQpn();
+    const bool target = state_->dynamic == Dynamic::kTarget;
+    qp_.qp_num = target ? 0 : qp_.device->NextQpn();
     // XRC targets outlive the file that made them.
     if (qp_.qp_type != kQptXrcTgt) state_->context = &context_;
     state_->pair = std::make_unique<QueuePair>(parts);
@@ -388,34 +452,36 @@ class Creator {
     pair.device = qp_.device->number();
     pair.qpn = qp_.qp_num;
     pair.pd = pdn;
-    pair.has_srq = qp_.srq != nullptr;
-    switch (qp_.qp_type) {
-      case kQptUc:
-        pair.service = fabric::Service::kUc;
-        break;
-      case kQptUd:
-        pair.service = fabric::Service::kUd;
-        break;
-      case kQptRawPacket:
-        pair.service = fabric::Service::kRaw;
-        break;
-      case kQptXrcIni:
-        pair.service = fabric::Service::kXrcInitiator;
-        break;
-      case kQptXrcTgt:
-        pair.service = fabric::Service::kXrcTarget;
-        break;
-      default:
-        pair.service = fabric::Service::kRc;
-        break;
-    }
+    pair.has_srq = parts.srq != nullptr;
+    pair.dc_key = request_.access_key;
+    pair.service = ServiceOf(qp_.qp_type, state_->dynamic);
     qp_.endpoint = &pair;
     qp_.driver = std::move(state_);
+    if (target) return;
     {
       std::lock_guard lock(fabric::Lock());
       fabric::AddEndpoint(&pair);
     }
     Watch(&pair);
+  }
+
+  static fabric::Service ServiceOf(uint8_t type, Dynamic dynamic) {
+    if (dynamic == Dynamic::kInitiator) return fabric::Service::kDcInitiator;
+    if (dynamic == Dynamic::kTarget) return fabric::Service::kDcTarget;
+    switch (type) {
+      case kQptUc:
+        return fabric::Service::kUc;
+      case kQptUd:
+        return fabric::Service::kUd;
+      case kQptRawPacket:
+        return fabric::Service::kRaw;
+      case kQptXrcIni:
+        return fabric::Service::kXrcInitiator;
+      case kQptXrcTgt:
+        return fabric::Service::kXrcTarget;
+      default:
+        return fabric::Service::kRc;
+    }
   }
 
   Call& call_;
@@ -434,12 +500,12 @@ int Mlx5Driver::DestroyQp(Call&, Qp& qp) {
   QueuePairState& state = StateOf(qp);
   if (state.pair != nullptr) {
     Settle();
-    Unwatch(state.pair.get());
+    if (state.dynamic != Dynamic::kTarget) Unwatch(state.pair.get());
   }
   {
     std::lock_guard lock(fabric::Lock());
     if (state.pair != nullptr) {  // not RSS
-      fabric::RemoveEndpoint(state.pair.get());
+      if (state.pair->qpn != 0) fabric::RemoveEndpoint(state.pair.get());
       if (state.bfreg != kInvalidBfreg && state.context != nullptr)
         FreeBfreg(*state.context, state.bfreg);
       qp.endpoint = nullptr;

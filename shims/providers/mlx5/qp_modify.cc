@@ -77,7 +77,13 @@ class Modifier {
     }
     if (qp_.ind_table != nullptr) return call_.Refuse(RuleId::mlx5_modify_qp_rss);
     if (const int error = ReadRequest()) return error;
+    if (state_.dynamic == Dynamic::kTarget) return ModifyTarget(call_, qp_, next_, attr_, mask_);
     const vabi::QpState from = qp_.state;
+    if (call_.Violates(RuleId::mlx5_modify_dci,
+                       state_.dynamic == Dynamic::kInitiator &&
+                           !InitiatorMayChange(world_, from, next_, mask_))) {
+      return call_.Refuse(RuleId::mlx5_modify_dci);
+    }
     if (call_.Violates(RuleId::mlx5_modify_qp_pkey,
                        (mask_ & kQpPkeyIndex) != 0 && attr_.pkey_index >= Port().pkey_count)) {
       return call_.Refuse(RuleId::mlx5_modify_qp_pkey);
@@ -135,6 +141,9 @@ class Modifier {
 
   // validate_rd_atomic
   int CheckDepths() {
+    // Of a DCI since 6.1; this NIC makes no difference.
+    static_assert(kCaps.log_max_ra_res_dc == kCaps.log_max_ra_res_qp &&
+                  kCaps.log_max_ra_req_dc == kCaps.log_max_ra_req_qp);
     const bool wrong =
         ((mask_ & kQpMaxRdAtomic) != 0 && attr_.max_rd_atomic > 1 << kCaps.log_max_ra_res_qp) ||
         ((mask_ & kQpMaxDestRdAtomic) != 0 &&
@@ -276,6 +285,10 @@ int Mlx5Driver::QueryQp(Call& call, Qp& qp) {
   QueuePairState& state = StateOf(qp);
   std::lock_guard lock(fabric::Lock());
   const QueuePair& pair = *state.pair;
+  if (state.dynamic == Dynamic::kTarget) {
+    QueryTarget(qp);
+    return 0;
+  }
   qp.state = static_cast<vabi::QpState>(pair.state);
   // The queue pair's context, as the NIC has it.
   qp.attr.access_flags = pair.access;

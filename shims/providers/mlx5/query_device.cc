@@ -174,8 +174,18 @@ int Mlx5Driver::QueryDevice(Call& call, Device& device) {
     if (world.Has(field) && world.End(field) <= room) length += world.At(field).size;
   }
   if (world.Has(RESP(flags)) && world.End(RESP(flags)) <= room) {
-    reply.Set(RESP(flags),
-              static_cast<uint64_t>(world.Flag(VABI_C(MLX5_IB_QUERY_DEV_RESP_FLAGS_SCAT2CQE_DCT))));
+    uint64_t flags =
+        static_cast<uint64_t>(world.Flag(VABI_C(MLX5_IB_QUERY_DEV_RESP_FLAGS_SCAT2CQE_DCT)));
+    if (kCaps.cqe_128_always)
+      flags |= static_cast<uint64_t>(world.Flag(VABI_C(MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_PAD)));
+    reply.Set(RESP(flags), flags);
+  }
+  if (world.Has(RESP(dci_streams_caps)) && world.End(RESP(dci_streams_caps)) <= room) {
+    const Body streams = reply.Sub(RESP(dci_streams_caps));
+    streams.Set(VABI_F(mlx5_ib_dci_streams_caps, max_log_num_concurent),
+                static_cast<uint64_t>(kCaps.log_max_dci_stream_channels));
+    streams.Set(VABI_F(mlx5_ib_dci_streams_caps, max_log_num_errored),
+                static_cast<uint64_t>(kCaps.log_max_dci_errored_streams));
   }
   reply.Set(RESP(response_length), length);
   static_cast<void>(device);

@@ -3,6 +3,7 @@
 #define VABI_SHIMS_PROVIDERS_MLX5_QUEUE_PAIR_H_
 
 #include <cstdint>
+#include <set>
 
 #include "shims/fabric/fabric.h"
 #include "shims/providers/mlx5/completion_queue.h"
@@ -37,6 +38,8 @@ class QueuePair final : public fabric::Endpoint, public PacketSink {
     uint32_t user_index = 0;
     bool user_indices = false;  // completions carry user indices (cqe_version 1)
     Qp* qp = nullptr;
+    // A DCI with streams: how many of them may be in error before all of it is. 0: no streams.
+    uint32_t errored_streams = 0;
   };
 
   explicit QueuePair(const Parts& parts) : parts_(parts), receives_(parts.receive) {}
@@ -60,6 +63,8 @@ class QueuePair final : public fabric::Endpoint, public PacketSink {
   // Goes into the error state: what is posted will be flushed.
   void ToError();
   void ReportEvent(uint32_t event);
+  // False: that stream is not in error.
+  bool ResetStream(uint16_t stream) { return errored_.erase(stream) != 0; }
 
  private:
   // What became of a request; kRetry: not now.
@@ -70,6 +75,10 @@ class QueuePair final : public fabric::Endpoint, public PacketSink {
   bool ProgressSend();
   bool FlushSend();
   bool FlushReceives();
+  bool InErroredStream(const Wqe& wqe) const;
+  // After a completion with error: of one stream, or of all.
+  void Failed(const Wqe& wqe);
+  Translation UpdateKey(const Wqe& wqe, fabric::Completion* completion);
   void Bind(const Wqe& wqe, fabric::Bind bind, bool invalidate, fabric::Completion* completion);
   void CompleteSend(const Wqe& wqe, const fabric::Completion& completion);
   void FailSend(fabric::Status status, fabric::Completion* completion);
@@ -80,6 +89,7 @@ class QueuePair final : public fabric::Endpoint, public PacketSink {
   // In blocks. The first `sent_` behind the head are with the fabric, which answers later.
   uint16_t send_head_ = 0, send_producer_ = 0, sent_ = 0;
   uint32_t attempt_ = 0;
+  std::set<uint16_t> errored_;  // streams
   bool fatal_reported_ = false;
 };
 

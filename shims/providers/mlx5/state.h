@@ -42,7 +42,12 @@ struct ContextState final : DriverState {
 };
 
 struct PdState final : DriverState {
-  uint32_t pdn = 0;
+  PdState(uint32_t on_device, uint32_t number);
+  ~PdState() override;
+  // Commands that user space writes name domains by number.
+  static bool Exists(uint32_t device, uint32_t pdn);
+
+  uint32_t device, pdn;
 };
 
 struct CqState final : DriverState {
@@ -56,13 +61,19 @@ struct SrqState final : DriverState {
   uint32_t entries = 0;  // power of two
 };
 
+// What IB_QPT_DRIVER stands for; qp->type since 5.8, qp_sub_type before.
+enum class Dynamic : uint8_t { kNone, kInitiator, kTarget };
+
 struct QueuePairState final : DriverState {
   std::unique_ptr<QueuePair> pair;
+  Dynamic dynamic = Dynamic::kNone;
   uint32_t bfreg = 0;  // kInvalidBfreg: none of the context's
   ContextState* context = nullptr;
   uint32_t rq_count = 0, rq_shift = 0, rq_sges = 0;
   uint32_t atomic_access = 0, resp_depth = 0;  // qp->trans_qp
   std::unique_ptr<PacketSink> rss;             // of a queue pair that only spreads frames
+  uint32_t query_mask = 0;                     // of the QUERY_QP under way
+  QpAttributes target;                         // of a DCT: what its NIC was told
 };
 
 struct WqState final : DriverState {

@@ -50,8 +50,8 @@ inline constexpr uint32_t kArmPoison = 0xffffffff;
 inline constexpr uint32_t kBlock = 64, kSegment = 16, kMaxSegments = 63;
 inline constexpr int kBlockShift = 6;
 // Control segment.
-inline constexpr uint32_t kCtrlOpcode = 3, kCtrlOpmod = 0, kCtrlQpnDs = 4, kCtrlFlags = 11,
-                          kCtrlImmediate = 12;
+inline constexpr uint32_t kCtrlOpcode = 3, kCtrlOpmod = 0, kCtrlQpnDs = 4, kCtrlStream = 9,
+                          kCtrlFlags = 11, kCtrlImmediate = 12;
 inline constexpr uint8_t kFlagSolicited = 1 << 1, kFlagCompletionMask = 3 << 2,
                          kFlagCompletion = 2 << 2;
 
@@ -79,9 +79,10 @@ inline constexpr uint32_t kTerminator = 0x100;
 // Shared receive queues: each element begins with a segment that names the next one.
 inline constexpr uint32_t kNextIndex = 2;
 
-// Address vector of a datagram.
-inline constexpr uint32_t kAvQkey = 0, kAvQpn = 8, kAvRateSl = 12, kAvPathBits = 13, kAvRlid = 14,
-                          kAvMac = 20, kAvTclass = 26, kAvHopLimit = 27, kAvGrh = 28, kAvGid = 32;
+// Address vector of a datagram, or of a request of a DCI.
+inline constexpr uint32_t kAvQkey = 0, kAvDcKey = 0, kAvQpn = 8, kAvRateSl = 12, kAvPathBits = 13,
+                          kAvRlid = 14, kAvMac = 20, kAvTclass = 26, kAvHopLimit = 27, kAvGrh = 28,
+                          kAvGid = 32;
 inline constexpr uint32_t kAvExtended =
     0x80000000;  // in the QPN word: all 48 bytes are there, not 16
 inline constexpr uint32_t kAvBaseSize = 16, kAvSize = 48;
@@ -94,7 +95,12 @@ inline constexpr uint32_t kEthHeaderSize = 12, kEthHeaders = 14;
 // Memory key updates (UMR): control, key context, translations.
 inline constexpr uint32_t kUmrControlSize = 48, kUmrMkeySize = 64;
 inline constexpr uint8_t kUmrInline = 1 << 7;
-inline constexpr uint32_t kUmrFlags = 0, kUmrOctowords = 4;
+inline constexpr uint32_t kUmrFlags = 0, kUmrOctowords = 4, kUmrBsfOctowords = 6, kUmrMask = 8;
+inline constexpr uint64_t kUmrMaskLength = 1 << 0, kUmrMaskStart = 1 << 6, kUmrMaskBsf = 1 << 12,
+                          kUmrMaskKey = 1 << 13, kUmrMaskQpn = 1 << 14,
+                          kUmrMaskAccess = 15ull << 18, kUmrMaskFree = 1ull << 29;
+// Instead of the first translation: so many of the next, interleaved, so many times.
+inline constexpr uint32_t kRepeatBlock = 0x400;
 inline constexpr uint32_t kMkeyFree = 0, kMkeyAccess = 2, kMkeyQpnKey = 4, kMkeyStart = 16,
                           kMkeyLength = 24;
 inline constexpr uint8_t kMkeyFreeBit = 1 << 6;

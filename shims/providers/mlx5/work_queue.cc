@@ -114,6 +114,19 @@ Translation ReadData(Reader* reader, fabric::SendRequest* request) {
   return Translation::kRequest;
 }
 
+uint32_t AccessOf(uint8_t bits) {
+  uint32_t access = 0;
+  if ((bits & kMkeyLocalWrite) != 0) access |= fabric::kAccessLocalWrite;
+  if ((bits & kMkeyRemoteWrite) != 0) access |= fabric::kAccessRemoteWrite;
+  if ((bits & kMkeyRemoteRead) != 0) access |= fabric::kAccessRemoteRead;
+  if ((bits & kMkeyAtomic) != 0) access |= fabric::kAccessRemoteAtomic;
+  return access;
+}
+
+bool IsZero(const uint8_t* segment) {
+  return std::all_of(segment, segment + kSegment, [](uint8_t byte) { return byte == 0; });
+}
+
 // What libraries make of BIND_MW and LOCAL_INV: a key context with the translation inline.
 Translation ReadUmr(const Wqe& wqe, fabric::Bind* bind) {
   Reader reader(wqe);
@@ -133,18 +146,12 @@ Translation ReadUmr(const Wqe& wqe, fabric::Bind* bind) {
   if ((control[kUmrFlags] & kUmrInline) == 0 || translation == nullptr)
     return Translation::kUnmodelled;
   for (const uint8_t* more = reader.at(); reader.Take(kSegment) != nullptr; more = reader.at()) {
-    if (std::any_of(more, more + kSegment, [](uint8_t byte) { return byte != 0; })) {
-      return Translation::kUnmodelled;  // several translations
-    }
+    if (!IsZero(more)) return Translation::kUnmodelled;  // several translations
   }
   bind->length = Load64(mkey + kMkeyLength);
   bind->region = Load32(translation + 4);
   bind->address = Load64(translation + 8);
-  const uint8_t access = mkey[kMkeyAccess];
-  if ((access & kMkeyLocalWrite) != 0) bind->access |= fabric::kAccessLocalWrite;
-  if ((access & kMkeyRemoteWrite) != 0) bind->access |= fabric::kAccessRemoteWrite;
-  if ((access & kMkeyRemoteRead) != 0) bind->access |= fabric::kAccessRemoteRead;
-  if ((access & kMkeyAtomic) != 0) bind->access |= fabric::kAccessRemoteAtomic;
+  bind->access = AccessOf(mkey[kMkeyAccess]);
   const uint64_t start = Load64(mkey + kMkeyStart);
   if (start == 0 && bind->address != 0) {
     bind->access |= fabric::kAccessZeroBased;
@@ -167,6 +174,60 @@ bool ReadWqe(const SendRing& ring, uint16_t index, Wqe* wqe) {
                        ring.buffer + uint64_t{(index + block) & mask} * kBlock, kBlock);
   }
   return true;
+}
+
+// mlx5dv.h: struct mlx5_wqe_umr_klm_seg, mlx5_wqe_umr_repeat_block_seg, mlx5_wqe_umr_repeat_ent_seg
+Translation ReadKeyUpdate(const Wqe& wqe, uint32_t room, fabric::MemoryKey* key) {
+  Reader reader(wqe);
+  reader.Take(kSegment);
+  const uint8_t* control = reader.Take(kUmrControlSize);
+  const uint8_t* mkey = reader.Take(kUmrMkeySize);
+  if (control == nullptr || mkey == nullptr) return Translation::kMalformed;
+  const uint64_t mask = Load64(control + kUmrMask);
+  constexpr uint64_t kKnown =
+      kUmrMaskLength | kUmrMaskStart | kUmrMaskKey | kUmrMaskQpn | kUmrMaskAccess | kUmrMaskFree;
+  const bool renames = (mask & kUmrMaskKey) != 0 && (Load32(mkey + kMkeyQpnKey) & 0xff) !=
+                                                        (Load32(wqe.bytes + kCtrlImmediate) & 0xff);
+  if ((mask & ~kKnown) != 0 || renames) return Translation::kUnmodelled;
+  const uint32_t octowords = Load16(control + kUmrOctowords);
+  if (octowords != 0) {
+    if ((control[kUmrFlags] & kUmrInline) == 0 || Load16(control + kUmrBsfOctowords) != 0)
+      return Translation::kUnmodelled;
+    if (octowords > (room + 3) / 4 * 4) return Translation::kMalformed;
+    const uint8_t* list = reader.Take(octowords * kSegment);
+    if (list == nullptr) return Translation::kMalformed;
+    constexpr uint32_t kMostPieces = 48;  // of one message: fabric::kMaxSge, and other elements
+    key->parts.clear();
+    key->repeat = 1;
+    uint32_t count = octowords, first = 0;
+    const bool repeats = Load32(list + 4) == kRepeatBlock;
+    if (repeats) {
+      key->repeat = Load32(list + 8);
+      count = Load16(list + 14) + 1u, first = 1;
+      if (count > octowords) return Translation::kMalformed;
+    }
+    for (uint32_t i = first; i < count; ++i) {
+      const uint8_t* entry = list + size_t{i} * kSegment;
+      if (IsZero(entry)) continue;  // filling
+      const uint32_t lkey = Load32(entry + 4);
+      const uint64_t address = Load64(entry + 8);
+      if (repeats) {
+        key->parts.push_back({address, Load16(entry + 2), Load16(entry), lkey});
+      } else {
+        key->parts.push_back({address, Load32(entry), 0, lkey});
+      }
+    }
+    if (key->parts.size() * uint64_t{key->repeat} > kMostPieces) return Translation::kUnmodelled;
+  }
+  if ((mask & kUmrMaskLength) != 0) key->length = Load64(mkey + kMkeyLength);
+  if ((mask & kUmrMaskStart) != 0) key->iova = Load64(mkey + kMkeyStart);
+  if ((mask & kUmrMaskAccess) == kUmrMaskAccess) {
+    key->access = AccessOf(mkey[kMkeyAccess]);
+  } else if ((mask & kUmrMaskAccess) != 0) {
+    return Translation::kUnmodelled;
+  }
+  if ((mask & kUmrMaskFree) != 0) key->invalidated = (mkey[kMkeyFree] & kMkeyFreeBit) != 0;
+  return Translation::kRequest;
 }
 
 Translation Translate(const Wqe& wqe, Service service, uint32_t qkey, fabric::SendRequest* request,
@@ -195,8 +256,9 @@ Translation Translate(const Wqe& wqe, Service service, uint32_t qkey, fabric::Se
     *remote_srqn = Load32(xrc) & 0xffffff;
   }
   if (service == Service::kRaw && !SkipEthernet(&reader)) return Translation::kMalformed;
-  if (service == Service::kUd && !ReadAddress(&reader, qkey, request))
-    return Translation::kMalformed;
+  const bool addressed = service == Service::kUd || service == Service::kDcInitiator;
+  if (addressed) request->dc_key = Load64(reader.at() + kAvDcKey);
+  if (addressed && !ReadAddress(&reader, qkey, request)) return Translation::kMalformed;
   if (row->remote) {
     const uint8_t* remote = reader.Take(kSegment);
     if (remote == nullptr) return Translation::kMalformed;

@@ -29,6 +29,7 @@ struct Wqe {
   uint32_t blocks() const { return (segments * kSegment + kBlock - 1) / kBlock; }
   uint8_t opcode() const { return bytes[kCtrlOpcode]; }
   uint8_t flags() const { return bytes[kCtrlFlags]; }
+  uint16_t stream() const { return Load16(bytes + kCtrlStream); }
   bool signaled() const { return (flags() & kFlagCompletionMask) == kFlagCompletion; }
 };
 
@@ -42,6 +43,10 @@ enum class Translation : uint8_t {
   kMalformed,  // the NIC refuses it: local QP operation error
   kUnmodelled,
 };
+
+// A memory key update (UMR) of a key with parts; `room`: how many translations it has room for. The
+// rest is as it was.
+Translation ReadKeyUpdate(const Wqe& wqe, uint32_t room, fabric::MemoryKey* key);
 
 // `request` is used again and again: all that matters is set. The inline data stays in `wqe`.
 Translation Translate(const Wqe& wqe, fabric::Service service, uint32_t qkey,

@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Objects that user space makes by the firmware's own commands, and what can be done with them.
+// Rules: devx.c of the kernel that a test names; commands: mlx5_ifc.h; work queue elements:
+// rdma-core's mlx5dv.h.
+#include "shims/providers/mlx5/test_mlx5.h"
+#include "shims/uverbs/objects.h"
+
+namespace vabi::mlx5 {
+namespace {
+
+constexpr uint8_t kSignaled = 8;
+constexpr uint8_t kSend = 0x0a, kSendInvalidate = 0x01, kUmr = 0x25;
+constexpr uint16_t kCreateMkey = 0x200, kCreateGeneral = 0xa00, kRts2Rts = 0x505,
+                   kQueryQpOpcode = 0x50b;
+
+class DevxTest : public Mlx5Test {
+ protected:
+  explicit DevxTest(const char* kernel = "debian-7.3.4") : Mlx5Test(kernel) {}
+  void SetUp() override { Open(kDevx); }
+  void Open(uint32_t flags) {
+    OpenContext(0, flags);
+    Bytes reply(8);
+    ASSERT_GT(Write(kAllocPd, S(VABI_S(ib_uverbs_alloc_pd)), &reply), 0);
+    std::memcpy(&pdn_, reply.data() + 4, 4);
+    pd_ = In(reply).U32(VABI_F(ib_uverbs_alloc_pd_resp, pd_handle));
+    ASSERT_GT(Mr(memory_.base(), memory_.size(), &lkey_), 0);
+    for (uint32_t i = 0; i < 32768; ++i) memory_.base()[i] = static_cast<uint8_t>(i * 7 + 1);
+  }
+  Request Method(ConstId object, ConstId method) {
+    return Request(static_cast<uint16_t>(C(object)), static_cast<uint16_t>(C(method)),
+                   image().device[0].driver_id);
+  }
+  long Create(const Bytes& in) {
+    Request call = Method(VABI_C(MLX5_IB_OBJECT_DEVX_OBJ), VABI_C(MLX5_IB_METHOD_DEVX_OBJ_CREATE));
+    call.AddHandle(C(VABI_C(MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE)));
+    call.AddIn(C(VABI_C(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN)), in);
+    out_.assign(16, 0xee);
+    call.AddOut(C(VABI_C(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT)), out_);
+    const long result = SendIoctl(*file_, call);
+    handle_ = static_cast<uint32_t>(call.attrs()[0].data);
+    return -result;
+  }
+  long Destroy(uint32_t handle) {
+    Request call = Method(VABI_C(MLX5_IB_OBJECT_DEVX_OBJ), VABI_C(MLX5_IB_METHOD_DEVX_OBJ_DESTROY));
+    call.AddHandle(C(VABI_C(MLX5_IB_ATTR_DEVX_OBJ_DESTROY_HANDLE)), handle);
+    return -SendIoctl(*file_, call);
+  }
+  long Modify(uint32_t handle, const Bytes& in) {
+    Request call = Method(VABI_C(MLX5_IB_OBJECT_DEVX_OBJ), VABI_C(MLX5_IB_METHOD_DEVX_OBJ_MODIFY));
+    call.AddHandle(C(VABI_C(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE)), handle);
+    call.AddIn(C(VABI_C(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_IN)), in);
+    out_.assign(16, 0xee);
+    call.AddOut(C(VABI_C(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_OUT)), out_);
+    return -SendIoctl(*file_, call);
+  }
+  long Query(uint32_t handle, const Bytes& in) {
+    Request call = Method(VABI_C(MLX5_IB_OBJECT_DEVX_OBJ), VABI_C(MLX5_IB_METHOD_DEVX_OBJ_QUERY));
+    call.AddHandle(C(VABI_C(MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE)), handle);
+    call.AddIn(C(VABI_C(MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN)), in);
+    out_.assign(16, 0xee);
+    call.AddOut(C(VABI_C(MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT)), out_);
+    return -SendIoctl(*file_, call);
+  }
+  static Bytes Command(uint16_t opcode, size_t size) {
+    Bytes in(size);
+    Put16(in.data(), opcode);
+    return in;
+  }
+  // create_mkey_in: a free key of KLMs that work requests fill.
+  Bytes Mkey(uint32_t pdn) {
+    Bytes in = Command(kCreateMkey, 272);
+    uint8_t* mkc = in.data() + 16;
+    mkc[0] = 0x40;                // free
+    mkc[2] = 0x80 | 0x04 | 0x02;  // umr_en, lr, access_mode_1_0
+    Put32(mkc + 4, 0xffffff00);   // qpn
+    Put32(mkc + 12, pdn);
+    Put32(mkc + 52, 4);  // translations_octword_size
+    return in;
+  }
+  uint32_t MakeMkey(bool remote_invalidate = false) {
+    Bytes in = Mkey(pdn_);
+    if (remote_invalidate) in[28] |= 0x01;  // en_rinval
+    EXPECT_EQ(0, Create(in)) << LastRule();
+    return Get32(out_.data() + 8) << 8;
+  }
+
+  uint32_t pdn_ = 0, handle_ = 0;
+  Bytes out_ = Bytes(16);
+};
+
+TEST_F(DevxTest, AKeyIsMadeAndGoes) {
+  const uint32_t key = MakeMkey();
+  EXPECT_EQ(0, out_[0]) << "status";
+  EXPECT_NE(0u, key);
+  ASSERT_NE(nullptr, fabric::FindKey(0, key));
+  EXPECT_TRUE(fabric::FindKey(0, key)->invalidated);
+  EXPECT_EQ(0, Destroy(handle_));
+  EXPECT_EQ(nullptr, fabric::FindKey(0, key));
+}
+
+TEST_F(DevxTest, KeysGoWithTheirFile) {
+  const uint32_t key = MakeMkey();
+  file_.reset();
+  EXPECT_EQ(nullptr, fabric::FindKey(0, key));
+}
+
+TEST_F(DevxTest, WhatTheKernelRefuses) {
+  EXPECT_EQ(EINVAL, Create(Command(0x100, 16))) << "QUERY_HCA_CAP makes nothing";
+  EXPECT_EQ("mlx5.devx.not_of_objects", LastRule());
+  EXPECT_EQ(EINVAL, Create(Command(0x202, 16))) << "nor does DESTROY_MKEY";
+  Bytes tunnel = Mkey(pdn_);
+  Put16(tunnel.data() + 4, 1);
+  EXPECT_EQ(EINVAL, Create(tunnel));
+  EXPECT_EQ("mlx5.devx.tunnel", LastRule());
+  Bytes cut = Mkey(pdn_);
+  cut.resize(79);
+  EXPECT_EQ(EINVAL, Create(cut));
+  EXPECT_EQ("mlx5.devx.mkey_length", LastRule());
+  MakeMkey();
+  EXPECT_EQ(EINVAL, Modify(handle_, Command(kCreateMkey, 16)));
+  EXPECT_EQ("mlx5.devx.not_of_objects", LastRule());
+  EXPECT_EQ(EINVAL, Query(handle_, Command(kRts2Rts, 16)));
+  EXPECT_EQ("mlx5.devx.not_of_objects", LastRule());
+  EXPECT_EQ(EINVAL, Modify(handle_, Command(kRts2Rts, 464)));
+  EXPECT_EQ("mlx5.devx.other_object", LastRule());
+  EXPECT_EQ(EINVAL, Query(handle_, Command(kQueryQpOpcode, 16)));
+  EXPECT_EQ("mlx5.devx.other_object", LastRule());
+}
+
+TEST_F(DevxTest, WhatTheFirmwareRefuses) {
+  EXPECT_EQ(EREMOTEIO, Create(Mkey(pdn_ + 1000)));
+  EXPECT_EQ("mlx5.devx.firmware", LastRule());
+  EXPECT_EQ(5, out_[0]) << "MLX5_CMD_STAT_BAD_RES_ERR is told";
+}
+
+class PlainTest : public DevxTest {
+ protected:
+  void SetUp() override { Open(0); }
+};
+
+TEST_F(PlainTest, AContextWithoutDevxMakesNothing) {
+  EXPECT_EQ(EINVAL, Create(Mkey(pdn_)));
+  EXPECT_EQ("mlx5.devx.no_uid", LastRule());
+}
+
+// Up to 5.17 an error of the firmware was an errno alone; 5.0 looked at neither of two.
+class OldDevxTest : public DevxTest {
+ protected:
+  OldDevxTest() : DevxTest("linux-5.14") {}
+};
+
+TEST_F(OldDevxTest, ErrorsOfTheFirmwareAreErrnosAlone) {
+  EXPECT_EQ(EINVAL, Create(Mkey(pdn_ + 1000)));
+  EXPECT_EQ(Bytes(16, 0xee), out_);
+}
+
+class FirstDevxTest : public DevxTest {
+ protected:
+  FirstDevxTest() : DevxTest("linux-5.0") {}
+};
+
+TEST_F(FirstDevxTest, TunnelsAreNotLookedAt) {
+  Bytes in = Mkey(pdn_);
+  Put16(in.data() + 4, 1);
+  EXPECT_EQ(0, Create(in)) << LastRule();
+}
+
+// Numbers that no queue pair gets.
+TEST_F(DevxTest, NumbersAreReserved) {
+  Bytes in = Command(kCreateGeneral, 32);
+  Put16(in.data() + 6, 0x2c);
+  in[12] = 5;  // log_obj_range
+  Cq cq{64, 64};
+  MakeCq(&cq);
+  std::vector<uint32_t> firsts, made;
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_EQ(0, Create(in)) << LastRule();
+    firsts.push_back(Get32(out_.data() + 8));
+    Qp qp{16, 16};
+    MakeQp(cq, cq, &qp);
+    made.push_back(qp.number);
+  }
+  for (size_t i = 0; i < firsts.size(); ++i) {
+    for (size_t k = 0; k < made.size(); ++k) {
+      EXPECT_FALSE(made[k] >= firsts[i] && made[k] < firsts[i] + 32) << made[k];
+      EXPECT_TRUE(i == k || firsts[i] >= firsts[k] + 32 || firsts[k] >= firsts[i] + 32);
+    }
+  }
+}
+
+// Keys that stand for pieces of other regions.
+class KeyUpdateTest : public DevxTest {
+ protected:
+  void SetUp() override {
+    DevxTest::SetUp();
+    MakeCq(&cq_);
+    MakeQp(cq_, cq_, &left_);
+    MakeQp(cq_, cq_, &right_);
+    Connect(left_, right_.number);
+    Connect(right_, left_.number);
+  }
+  struct Part {
+    uint8_t* at;
+    uint32_t length, skip = 0;
+  };
+  static constexpr uint64_t kMask = 1 | 1 << 13 | 15 << 18 | 1 << 29;
+  // Control, UMR control, key context, then translations in groups of four.
+  Bytes Update(uint32_t key, uint64_t length, const Bytes& translations, uint64_t mask = kMask,
+               uint8_t access = 0x08 | 0x10 | 0x20) {
+    Bytes wqe(16 + 48 + 64);
+    wqe[16] = 0x80;
+    Put16(wqe.data() + 20, static_cast<uint32_t>(translations.size() / 16));
+    Put64(wqe.data() + 24, mask);
+    wqe[66] = access;
+    Put32(wqe.data() + 68, 0xffffff00 | (key & 0xff));
+    Put64(wqe.data() + 88, length);
+    wqe.insert(wqe.end(), translations.begin(), translations.end());
+    return wqe;
+  }
+  Bytes List(std::initializer_list<Part> parts) {
+    Bytes all((parts.size() + 3) / 4 * 64);
+    uint8_t* at = all.data();
+    for (const Part& part : parts) {
+      Put32(at, part.length);
+      Put32(at + 4, lkey_);
+      Put64(at + 8, Address(part.at));
+      at += 16;
+    }
+    return all;
+  }
+  Bytes Interleaved(uint32_t repeat, std::initializer_list<Part> parts) {
+    Bytes all((parts.size() + 4) / 4 * 64);
+    uint8_t* at = all.data();
+    uint32_t bytes = 0;
+    for (const Part& part : parts) bytes += part.length;
+    Put32(at, bytes);
+    Put32(at + 4, 0x400);
+    Put32(at + 8, repeat);
+    Put16(at + 14, static_cast<uint32_t>(parts.size()));
+    for (const Part& part : parts) {
+      at += 16;
+      Put16(at, part.length + part.skip);
+      Put16(at + 2, part.length);
+      Put32(at + 4, lkey_);
+      Put64(at + 8, Address(part.at));
+    }
+    return all;
+  }
+  void Post(Qp& qp, const Bytes& wqe, uint32_t key) {
+    qp.Post(wqe, kUmr, kSignaled, __builtin_bswap32(key));
+    Settle();
+  }
+  void Send(Qp& qp, uint32_t length, uint32_t key, uint8_t opcode = kSend, uint32_t immediate = 0) {
+    Bytes wqe(32);
+    Put32(wqe.data() + 16, length);
+    Put32(wqe.data() + 20, key);
+    if (length == 0) wqe.resize(16);  // a count of 0 would be 2 GiB
+    qp.Post(wqe, opcode, kSignaled, immediate);
+    Settle();
+  }
+  const uint8_t* Next(uint8_t opcode) {
+    const uint8_t* cqe = cq_.Poll();
+    EXPECT_NE(nullptr, cqe);
+    if (cqe == nullptr) return none_;
+    EXPECT_EQ(opcode, cqe[63] >> 4);
+    return cqe;
+  }
+  uint8_t* From(size_t offset = 0) { return memory_.At(offset); }
+  uint8_t* To(size_t offset = 0) { return memory_.At(32768 + offset); }
+
+  Cq cq_{64, 64};
+  Qp left_{64, 16}, right_{64, 16};
+  uint8_t none_[64] = {};
+};
+
+TEST_F(KeyUpdateTest, AListIsSentAndReceived) {
+  const uint32_t source = MakeMkey(), target = MakeMkey();
+  Post(left_, Update(source, 28, List({{From(100), 8}, {From(700), 20}})), source);
+  EXPECT_EQ(uint32_t{kUmr} << 24 | left_.number, Get32(Next(0) + 56));
+  Post(right_, Update(target, 28, List({{To(50), 3}, {To(1000), 25}})), target);
+  Next(0);
+  right_.Receive(nullptr, 28, target);
+  Send(left_, 28, source);
+  EXPECT_EQ(28u, Get32(Next(2) + 44));
+  Next(0);
+  Bytes want(From(100), From(108)), got(To(50), To(53));
+  want.insert(want.end(), From(700), From(720));
+  got.insert(got.end(), To(1000), To(1025));
+  EXPECT_EQ(want, got);
+  EXPECT_EQ(0, To(53)[0]);
+  EXPECT_EQ(0, To(1025)[0]);
+}
+
+TEST_F(KeyUpdateTest, AnInterleavedOneIsSent) {
+  const uint32_t source = MakeMkey();
+  Post(left_, Update(source, 18, Interleaved(3, {{From(100), 4, 2}, {From(500), 2, 5}})), source);
+  Next(0);
+  right_.Receive(To(), 100, lkey_);
+  Send(left_, 18, source);
+  Next(2), Next(0);
+  Bytes want;
+  for (uint32_t turn = 0; turn < 3; ++turn) {
+    want.insert(want.end(), From(100 + turn * 6), From(104 + turn * 6));
+    want.insert(want.end(), From(500 + turn * 7), From(502 + turn * 7));
+  }
+  EXPECT_EQ(want, Bytes(To(), To(18)));
+}
+
+TEST_F(KeyUpdateTest, BehindItsLengthItEnds) {
+  const uint32_t source = MakeMkey();
+  Post(left_, Update(source, 28, List({{From(100), 8}, {From(700), 20}})), source);
+  Next(0);
+  right_.Receive(To(), 100, lkey_);
+  Send(left_, 29, source);
+  EXPECT_EQ(0x04, Next(13)[55]) << "MLX5_CQE_SYNDROME_LOCAL_PROT_ERR";
+}
+
+TEST_F(KeyUpdateTest, AFreeKeyIsNotUsed) {
+  const uint32_t source = MakeMkey();
+  right_.Receive(To(), 100, lkey_);
+  Send(left_, 8, source);
+  EXPECT_EQ(0x04, Next(13)[55]);
+}
+
+TEST_F(KeyUpdateTest, InvalidatedItIsFreeAgain) {
+  const uint32_t source = MakeMkey();
+  Post(left_, Update(source, 8, List({{From(100), 8}})), source);
+  Next(0);
+  Bytes invalidate(16 + 48 + 64);
+  invalidate[16] = 0x80 | 0x10;
+  Put64(invalidate.data() + 24, 1 << 13 | 1 << 29);
+  invalidate[64] = 0x40;
+  Put32(invalidate.data() + 68, 0xffffff00);
+  Post(left_, invalidate, source);
+  Next(0);
+  EXPECT_TRUE(fabric::FindKey(0, source)->invalidated);
+  right_.Receive(To(), 100, lkey_);
+  Send(left_, 8, source);
+  EXPECT_EQ(0x04, Next(13)[55]);
+}
+
+TEST_F(KeyUpdateTest, AnswersNeedToBeWritten) {
+  const uint32_t target = MakeMkey();
+  Post(right_, Update(target, 8, List({{To(), 8}}), kMask, 0), target);
+  Next(0);
+  right_.Receive(nullptr, 8, target);
+  Bytes wqe(32);
+  Put32(wqe.data() + 16, 8);
+  Put32(wqe.data() + 20, lkey_);
+  Put64(wqe.data() + 24, Address(From()));
+  left_.Post(wqe, kSend, kSignaled);
+  Settle();
+  EXPECT_EQ(0x04, Next(14)[55]);
+  EXPECT_EQ(0x14, Next(13)[55]) << "MLX5_CQE_SYNDROME_REMOTE_OP_ERR";
+  EXPECT_EQ(0, To()[0]);
+}
+
+TEST_F(KeyUpdateTest, APeerInvalidatesOnlyWhatIsMadeForIt) {
+  const uint32_t target = MakeMkey(true), other = MakeMkey();
+  Post(right_, Update(target, 8, List({{To(), 8}})), target);
+  Post(right_, Update(other, 8, List({{To(), 8}})), other);
+  Next(0), Next(0);
+  right_.Receive(To(), 8, lkey_);
+  Send(left_, 0, lkey_, kSendInvalidate, __builtin_bswap32(target));
+  EXPECT_EQ(target, Get32(Next(4) + 36));
+  Next(0);
+  EXPECT_TRUE(fabric::FindKey(0, target)->invalidated);
+  right_.Receive(To(), 8, lkey_);
+  Send(left_, 0, lkey_, kSendInvalidate, __builtin_bswap32(other));
+  EXPECT_EQ(14, (Next(14)[63]) >> 4);
+  EXPECT_FALSE(fabric::FindKey(0, other)->invalidated);
+}
+
+TEST_F(KeyUpdateTest, MoreTranslationsThanItHasRoomFor) {
+  const uint32_t source = MakeMkey();
+  Post(left_,
+       Update(source, 40, List({{From(), 8}, {From(), 8}, {From(), 8}, {From(), 8}, {From(), 8}})),
+       source);
+  EXPECT_EQ(0x06, Next(13)[55]) << "MLX5_CQE_SYNDROME_MW_BIND_ERR";
+}
+
+TEST_F(KeyUpdateTest, AnotherDomainsKeyIsNotUpdated) {
+  const uint32_t source = MakeMkey();
+  fabric::FindKey(0, source)->pd = pdn_ + 1;
+  Post(left_, Update(source, 8, List({{From(), 8}})), source);
+  EXPECT_EQ(0x06, Next(13)[55]);
+}
+
+// Streams of a DCI: mlx5dv_dci_stream_id_reset(3).
+class StreamTest : public DevxTest {
+ protected:
+  void SetUp() override {
+    DevxTest::SetUp();
+    MakeCq(&cq_);
+    Qp& qp = initiator_;
+    qp.type = 0xff;
+    const size_t core = world().Size(VABI_S(ib_uverbs_create_qp_resp));
+    Bytes reply(core + 40);
+    Struct request = QpRequest(cq_, cq_, qp);
+    request.Set(VABI_F(ib_uverbs_create_qp, max_recv_sge), 0);
+    Struct own = QpPrivate(qp).With(VABI_F(mlx5_ib_create_qp, flags), 1 << 5 | 1 << 11);
+    own.Sub(VABI_F(mlx5_ib_create_qp, dci_streams))
+        .Set(VABI_F(mlx5_ib_create_qp_dci_streams, log_num_concurent), 3);
+    own.Sub(VABI_F(mlx5_ib_create_qp, dci_streams))
+        .Set(VABI_F(mlx5_ib_create_qp_dci_streams, log_num_errored), 1);
+    ASSERT_GT(Write(kCreateQp, request, &reply, own.bytes()), 0) << LastRule();
+    qp.handle = In(reply).U32(VABI_F(ib_uverbs_create_qp_resp, qp_handle));
+    qp.number = In(reply).U32(VABI_F(ib_uverbs_create_qp_resp, qpn));
+    const auto to = [&](uint64_t state, uint32_t mask) {
+      return Mlx5Test::Modify(qp, mask,
+                              {{VABI_F(ib_uverbs_modify_qp, qp_state), state},
+                               {VABI_F(ib_uverbs_modify_qp, port_num), 1},
+                               {VABI_F(ib_uverbs_modify_qp, path_mtu), 3},
+                               {VABI_F(ib_uverbs_modify_qp, timeout), 1},
+                               {VABI_F(ib_uverbs_modify_qp, retry_cnt), 1}});
+    };
+    ASSERT_GT(to(1, 0x31), 0) << LastRule();
+    ASSERT_GT(to(2, 0x101), 0) << LastRule();
+    ASSERT_GT(to(3, 0x1 | 0x200 | 0x400 | 0x800 | 0x2000 | 0x10000), 0) << LastRule();
+  }
+  // A write with a bad local key: an error of its own.
+  void Fail(uint16_t stream) {
+    Bytes wqe(64 + 16 + 16);
+    Put32(wqe.data() + 24, 0x80000000 | 0x1234);
+    Put32(wqe.data() + 80, 8);
+    Put32(wqe.data() + 84, lkey_ + 0x100);
+    Put16(wqe.data() + 9, stream);
+    initiator_.Post(wqe, 0x08, kSignaled);
+    Settle();
+  }
+  uint8_t Syndrome() {
+    const uint8_t* cqe = cq_.Poll();
+    EXPECT_NE(nullptr, cqe);
+    return cqe == nullptr ? 0 : cqe[55];
+  }
+  long Reset(uint16_t stream) {
+    Bytes in = Command(kRts2Rts, 464);
+    Put32(in.data() + 8, 0x80000000 | initiator_.number);
+    Put64(in.data() + 264, 1);
+    Put16(in.data() + 272 + 2, stream);
+    return Modify(initiator_.handle, in);
+  }
+
+  Cq cq_{64, 64};
+  Qp initiator_{16, 0};
+};
+
+TEST_F(StreamTest, AnErrorIsItsStreamsAlone) {
+  Fail(3);
+  EXPECT_EQ(0x04, Syndrome());
+  Fail(3);
+  EXPECT_EQ(0x05, Syndrome()) << "flushed, and not carried out";
+  EXPECT_EQ(fabric::EndpointState::kRts, fabric::FindEndpoint(0, initiator_.number)->state);
+  EXPECT_EQ(0, Reset(3)) << LastRule();
+  EXPECT_EQ(EREMOTEIO, Reset(3)) << "in error no more";
+  EXPECT_EQ(9, out_[0]) << "MLX5_CMD_STAT_BAD_RES_STATE_ERR";
+  Fail(3);
+  EXPECT_EQ(0x04, Syndrome());
+}
+
+TEST_F(StreamTest, TwoInErrorAreAll) {
+  Fail(1);
+  EXPECT_EQ(0x04, Syndrome());
+  Fail(2);
+  EXPECT_EQ(0x04, Syndrome());
+  EXPECT_EQ(fabric::EndpointState::kErr, fabric::FindEndpoint(0, initiator_.number)->state);
+  Fail(5);
+  EXPECT_EQ(0x05, Syndrome());
+  EXPECT_EQ(EREMOTEIO, Reset(1)) << "the queue pair is not in RTS";
+}
+
+TEST_F(StreamTest, TheDeviceTellsOfThem) {
+  Request call = Method(VABI_C(UVERBS_OBJECT_DEVICE), VABI_C(UVERBS_METHOD_INVOKE_WRITE));
+  Bytes core(8), reply(world().Size(VABI_S(ib_uverbs_ex_query_device_resp)));
+  Bytes own(world().Size(VABI_S(mlx5_ib_query_device_resp)));
+  call.AddConst(C(VABI_C(UVERBS_ATTR_WRITE_CMD)), 1 | 0x80000000);
+  call.AddIn(C(VABI_C(UVERBS_ATTR_CORE_IN)), core);
+  call.AddOut(C(VABI_C(UVERBS_ATTR_CORE_OUT)), reply);
+  call.AddOut(C(VABI_C(UVERBS_ATTR_UHW_OUT)), own);
+  ASSERT_EQ(0, SendIoctl(*file_, call)) << LastRule();
+  const Body streams = In(own).Sub(VABI_F(mlx5_ib_query_device_resp, dci_streams_caps));
+  EXPECT_EQ(6u, streams.Get(VABI_F(mlx5_ib_dci_streams_caps, max_log_num_concurent)));
+  EXPECT_EQ(6u, streams.Get(VABI_F(mlx5_ib_dci_streams_caps, max_log_num_errored)));
+}
+
+}  // namespace
+}  // namespace vabi::mlx5

@@ -85,6 +85,8 @@ void FillGids(const WorldImage& image, const DeviceImage& device, bool speaks_v1
   }
 }
 
+// The link-local address of an IPoIB interface is made of the port's GUID
+// (include/net/addrconf.h:addrconf_ifid_infiniband), as that of an Ethernet one is.
 void FillInterface(const DeviceImage& device, const std::string& name, uint32_t number,
                    PortImage* port) {
   SetText(port->ndev, name);
@@ -119,6 +121,13 @@ void FillPort(const WorldImage& image, const json& provider, const std::string& 
   port.pkeys[0] = 0xffff;
   if (device->link == LinkLayer::kEthernet)
     FillInterface(*device, provider.value("ndev", "eth" + std::to_string(number)), number, &port);
+  // ulp/ipoib/ipoib_main.c:ipoib_intf_alloc: "ib%d"
+  if (infiniband && KnobOf(image, KnobId::modules_ipoib) != 0) {
+    uint32_t same = 0;
+    for (uint32_t i = 0; i < number; ++i)
+      same += image.device[i].link == LinkLayer::kInfiniband ? 1 : 0;
+    FillInterface(*device, "ib" + std::to_string(same), number, &port);
+  }
   FillGids(image, *device, provider.value("roce_v1", false), &port);
 }
 

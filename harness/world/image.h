@@ -105,6 +105,26 @@ inline void InterfaceAddress(const DeviceImage& device, uint8_t* mac) {
   mac[0] ^= 2;
 }
 
+// The hardware address of an IPoIB interface (ulp/ipoib): flags and the number of its queue pair,
+// then the port's GID. Without the flag of connected mode, which mlx5's own interface has not
+// (mlx5/core/ipoib).
+inline constexpr int kIpoibAddress = 20;
+// 2048, as opensm makes the broadcast group, less the header (IPOIB_UD_MTU).
+inline constexpr uint32_t kIpoibMtu = 2044;
+inline void IpoibAddress(const PortImage& port, uint8_t (&address)[kIpoibAddress]) {
+  constexpr uint8_t kQueuePair = 0x48;
+  address[0] = address[1] = address[2] = 0;
+  address[3] = kQueuePair;
+  for (int i = 0; i < 16; ++i) address[4 + i] = port.gids[0].raw[i];
+}
+// RFC 4391: the group that every interface of a P_Key is in, the broadcast address.
+inline void IpoibBroadcast(const PortImage& port, uint8_t (&address)[kIpoibAddress]) {
+  const uint8_t start[] = {0x00, 0xff, 0xff, 0xff, 0xff, 0x12, 0x40, 0x1b};
+  for (int i = 0; i < kIpoibAddress; ++i) address[i] = i < 8 ? start[i] : i < 16 ? 0 : 0xff;
+  address[8] = static_cast<uint8_t>(port.pkeys[0] >> 8);
+  address[9] = static_cast<uint8_t>(port.pkeys[0]);
+}
+
 inline constexpr int kMaxDevices = 16;
 
 struct Redirect {

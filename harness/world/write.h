@@ -9,7 +9,7 @@
 
 // Puts a compiled world where a process can use it: the image in RUN_DIR/world, its /sys and /dev
 // as file trees. Trees that are equal are written once, into CACHE_DIR (or into RUN_DIR when that
-// is empty), and shared.
+// is empty), and shared. A world with a script has one for each stage (harness/world/stages.h).
 
 namespace vabi {
 

@@ -33,6 +33,9 @@ char g_redirect_text[kMaxRedirectText];
 // The folder that holds all of the world's trees: `to` without `from` at its end.
 const char* g_root;
 size_t g_root_length;
+// Of a world with a script the root is a link, to one of several trees that stand in this folder.
+char g_trees[kMaxPath];
+size_t g_trees_length;
 
 bool Inside(const char* path, size_t length, const char* prefix, size_t prefix_length) {
   return length >= prefix_length && std::memcmp(path, prefix, prefix_length) == 0 &&
@@ -192,6 +195,32 @@ bool AppendAll(const char* path, Builder* seen, char* scratch, Way* way) {
   return true;
 }
 
+void FindTrees() {
+  g_trees_length = 0;
+  if (g_image == nullptr || g_image->script_count == 0 || g_root_length == 0) return;
+  char root[kMaxPath];
+  if (g_root_length >= sizeof root) return;
+  std::memcpy(root, g_root, g_root_length);
+  root[g_root_length] = '\0';
+  const int fd = sys::Open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  size_t length = ReadFdLink(fd, g_trees, sizeof g_trees);
+  sys::Close(fd);
+  while (length > 0 && g_trees[length - 1] != '/') --length;
+  g_trees_length = length;  // with the slash
+}
+
+// How much of a real path is the place of a tree: 0, none.
+size_t TreeLength(const char* real, size_t length) {
+  if (g_trees_length == 0 || length <= g_trees_length ||
+      std::memcmp(real, g_trees, g_trees_length) != 0) {
+    return 0;
+  }
+  size_t end = g_trees_length;
+  while (end < length && real[end] != '/') ++end;
+  return end == length ? 0 : end;
+}
+
 const NodeView* FindNode(const char* seen, bool follow) {
   if (g_image == nullptr) return nullptr;
   unsigned major_number = 0, minor_number = 0;
@@ -247,6 +276,7 @@ void SetUpPaths(const WorldImage* image, const char* redirects) {
       g_filter.second_char[static_cast<unsigned char>(image->node[i].path[1])] = true;
     }
   }
+  FindTrees();
   AddRedirectText(redirects);
   g_filter.second_char[static_cast<unsigned char>('/')] = g_prefix_count != 0;
   g_filter.second_char[static_cast<unsigned char>('.')] = g_prefix_count != 0;
@@ -360,10 +390,13 @@ bool MapBack(const char* real, size_t length, char* seen, size_t room) {
   }
   const char* from = best != nullptr ? best->from : "";
   const size_t from_length = best != nullptr ? best->from_length : 0;
-  const size_t cut = best != nullptr ? best->to_length : g_root_length;
-  if (best == nullptr && (g_root_length == 0 || length <= g_root_length ||
-                          !Inside(real, length, g_root, g_root_length))) {
-    return false;
+  size_t cut = best != nullptr ? best->to_length : TreeLength(real, length);
+  if (cut == 0) {
+    if (g_root_length == 0 || length <= g_root_length ||
+        !Inside(real, length, g_root, g_root_length)) {
+      return false;
+    }
+    cut = g_root_length;
   }
   if (from_length + (length - cut) + 1 > room) return false;
   std::memmove(seen + from_length, real + cut, length - cut);

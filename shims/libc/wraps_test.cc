@@ -620,6 +620,38 @@ TEST(Worlds, HaveAUserOfTheirOwn) {
   EXPECT_THAT(listed.output, HasSubstr("crw-------"));
 }
 
+// A world with a script has one tree for each stage, and a link to the one that is now.
+TEST(Worlds, FollowWhatHappensToTheirDevices) {
+  const std::string world =
+      MakeWorld("staged", "debian-6.12.117", {"event=PORT_ERR@999s", "unplug@999s"});
+  const auto environment = Environment({"VERBS_ABI_WORLD=" + world});
+  const std::string folder = world.substr(0, world.rfind('/'));
+  const std::string port = std::string(kDevice) + "/ports/1/";
+  const auto cat = [&](const std::string& path) {
+    return RunProgram({"/bin/cat", path}, environment).output;
+  };
+  const auto turn = [&](const char* stage) {
+    std::filesystem::remove(folder + "/tree");
+    std::filesystem::create_symlink(std::string("tree.") + stage, folder + "/tree");
+  };
+  EXPECT_EQ(cat(port + "state"), "4: ACTIVE\n");
+  EXPECT_EQ(RunProgram({"/usr/bin/realpath", kDevice}, environment).output,
+            "/sys/devices/pci0000:a0/0000:a0:01.0/0000:a1:00.0/infiniband/mlx5_0\n")
+      << "nobody sees where things stand";
+  EXPECT_EQ(RunProgram({"/bin/sh", "-c", "cd " + port + " && /bin/pwd -P && cat ../../node_type"},
+                       environment)
+                .output,
+            "/sys/devices/pci0000:a0/0000:a0:01.0/0000:a1:00.0/infiniband/mlx5_0/ports/1\n1: CA\n");
+  turn("d-");
+  EXPECT_EQ(cat(port + "state"), "1: DOWN\n");
+  EXPECT_EQ(cat(port + "phys_state"), "3: Disabled\n");
+  turn("x-");
+  EXPECT_EQ(RunProgram({"/bin/ls", "/sys/class/infiniband"}, environment).output, "rxe0\n");
+  EXPECT_NE(RunProgram({"/usr/bin/test", "-e", kNode}, environment).status, 0);
+  turn("--");
+  EXPECT_EQ(RunProgram({"/usr/bin/test", "-e", kNode}, environment).status, 0);
+}
+
 // util/open_cdev.c:open_cdev_robust, with an hour instead of its five seconds.
 TEST(Time, PassesAtOnceWhenWaitingForANode) {
   const int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);

@@ -82,9 +82,15 @@ void Message::Put(const World& world, ConstId attribute, const void* value, size
   bytes_.resize(NLMSG_ALIGN(bytes_.size()));
 }
 
-size_t Message::Begin(const World& world, ConstId attribute) {
+size_t Message::Begin(const World& world, ConstId attribute, bool flagged) {
   const size_t at = bytes_.size();
   Put(world, attribute, "", 0);
+  if (flagged) {
+    uint16_t type;
+    std::memcpy(&type, bytes_.data() + at + offsetof(struct nlattr, nla_type), sizeof type);
+    type |= NLA_F_NESTED;
+    std::memcpy(bytes_.data() + at + offsetof(struct nlattr, nla_type), &type, sizeof type);
+  }
   return at;
 }
 

@@ -34,9 +34,12 @@ class Message {
   void PutString(const World& world, ConstId attribute, const char* text) {
     Put(world, attribute, text, std::strlen(text) + 1);
   }
-  // An attribute of attributes, around what is put between the two (nla_nest_start_noflag). Only
-  // where the headers have it.
-  size_t Begin(const World& world, ConstId attribute);
+  void PutBytes(const World& world, ConstId attribute, const void* bytes, size_t size) {
+    Put(world, attribute, bytes, size);
+  }
+  // An attribute of attributes, around what is put between the two: nla_nest_start_noflag, or with
+  // the flag nla_nest_start. Only where the headers have it.
+  size_t Begin(const World& world, ConstId attribute, bool flagged = false);
   void End(size_t begun);
   // Payload that is no attribute.
   void Append(const void* bytes, size_t size);

@@ -7,6 +7,7 @@
 
 #include "harness/world/nodes.h"
 #include "shims/netlink/message.h"
+#include "shims/netlink/resources.h"
 #include "shims/uverbs/device.h"
 #include "shims/uverbs/faults.h"
 
@@ -40,11 +41,17 @@ int Unmodelled(const Request& request, const char* what) {
 
 int64_t Knob(const World& world, KnobId id) { return world.Knob(id); }
 
+// What this network namespace sees and nobody unplugged.
+bool IsThere(const WorldImage& image, uint32_t number) {
+  const Device* device = FindDevice(number);
+  return !image.device[number].hidden_from_netlink && (device == nullptr || !device->node_gone());
+}
+
 // core/device.c:ib_device_get_by_index: only what this network namespace sees.
 const DeviceImage* DeviceByIndex(const World& world, uint32_t index, uint32_t* number) {
   const WorldImage& image = world.image();
   for (uint32_t i = 0; i < image.device_count; ++i) {
-    if (image.device[i].index != index || image.device[i].hidden_from_netlink) continue;
+    if (image.device[i].index != index || !IsThere(image, i)) continue;
     *number = i;
     return &image.device[i];
   }
@@ -105,8 +112,10 @@ uint64_t SubnetPrefix(const PortImage& port) {
 }
 
 // fill_port_info
-void PutPort(const World& world, const DeviceImage& device, uint32_t number, Message* message) {
+void PutPort(const World& world, uint32_t device_number, uint32_t number, Message* message) {
+  const DeviceImage& device = world.image().device[device_number];
   const PortImage& port = device.ports[number - 1];
+  const Device* fake = FindDevice(device_number);
   const bool infiniband = IsInfiniband(device);
   PutHandle(world, device, message);
   message->PutU32(world, VABI_C(RDMA_NLDEV_ATTR_PORT_INDEX), number);
@@ -122,9 +131,12 @@ void PutPort(const World& world, const DeviceImage& device, uint32_t number, Mes
     message->PutU32(world, VABI_C(RDMA_NLDEV_ATTR_SM_LID), port.sm_lid);
     message->PutU8(world, VABI_C(RDMA_NLDEV_ATTR_LMC), port.lmc);
   }
-  message->PutU8(world, VABI_C(RDMA_NLDEV_ATTR_PORT_STATE), port.state);
-  message->PutU8(world, VABI_C(RDMA_NLDEV_ATTR_PORT_PHYS_STATE), port.phys_state);
-  if (Knob(world, KnobId::netlink_port_ndev) && port.ndev[0] != '\0') {
+  message->PutU8(world, VABI_C(RDMA_NLDEV_ATTR_PORT_STATE),
+                 fake != nullptr ? fake->PortState(number) : port.state);
+  message->PutU8(world, VABI_C(RDMA_NLDEV_ATTR_PORT_PHYS_STATE),
+                 fake != nullptr ? fake->PortPhysState(number) : port.phys_state);
+  // ib_device_get_netdev: IPoIB's interface is none of the device's own.
+  if (Knob(world, KnobId::netlink_port_ndev) && port.ndev[0] != '\0' && !infiniband) {
     message->PutU32(world, VABI_C(RDMA_NLDEV_ATTR_NDEV_INDEX), port.ndev_ifindex);
     message->PutString(world, VABI_C(RDMA_NLDEV_ATTR_NDEV_NAME), port.ndev);
   }
@@ -141,6 +153,17 @@ int FindAsked(const Ask& ask, const DeviceImage** device, uint32_t* number) {
   if (*device == nullptr) return Refuse(world, ask.request, RuleId::netlink_no_device);
   if (ask.request.record != nullptr) ask.request.record->device = (*device)->name;
   return 0;
+}
+
+// Which of the RES_*_GET was asked.
+ConstId CommandOf(const World& world, const Request& request) {
+  for (const ConstId command :
+       {ConstId::RDMA_NLDEV_CMD_RES_QP_GET, ConstId::RDMA_NLDEV_CMD_RES_CM_ID_GET,
+        ConstId::RDMA_NLDEV_CMD_RES_CQ_GET, ConstId::RDMA_NLDEV_CMD_RES_MR_GET,
+        ConstId::RDMA_NLDEV_CMD_RES_PD_GET, ConstId::RDMA_NLDEV_CMD_RES_CTX_GET}) {
+    if (world.Constant(command) == (request.header.nlmsg_type & 0x3ff)) return command;
+  }
+  return ConstId::RDMA_NLDEV_CMD_RES_SRQ_GET;
 }
 
 Message Answering(const Ask& ask, ConstId command) {
@@ -171,7 +194,7 @@ int DoPortGet(const Ask& ask, std::string* out) {
   const uint32_t port = ask.attributes.U32(world, VABI_C(RDMA_NLDEV_ATTR_PORT_INDEX));
   if (!IsPort(*device, port)) return Refuse(world, ask.request, RuleId::netlink_bad_port);
   Message message = Answering(ask, VABI_C(RDMA_NLDEV_CMD_GET));
-  PutPort(world, *device, port, &message);
+  PutPort(world, number, port, &message);
   *out = message.Finish();
   return 0;
 }
@@ -250,50 +273,14 @@ int DoGetChardev(const Ask& ask, std::string* out) {
   return 0;
 }
 
-// What is counted, in the order of enum rdma_restrack_type; from which list of netlink.res_summary
-// on; how many the kernel has of its own on a RoCE port: ib_mad_port_open makes a PD, a CQ and a
-// queue pair.
-struct Resource {
-  const char* name;
-  int64_t list;
-  uint64_t kernels_own;
-  uint32_t DeviceAttributes::*limit;  // null: none is told
-};
-constexpr Resource kResources[] = {
-    {"pd", 1, 1, &DeviceAttributes::max_pd},   {"cq", 1, 1, &DeviceAttributes::max_cq},
-    {"qp", 1, 1, &DeviceAttributes::max_qp},   {"cm_id", 2, 0, nullptr},
-    {"mr", 2, 0, &DeviceAttributes::max_mr},   {"ctx", 3, 0, nullptr},
-    {"srq", 4, 0, &DeviceAttributes::max_srq}, {"comp_cntr", 5, 0, nullptr}};
-
-// What the program has made is not counted, nor what mlx5 makes for itself.
-int CheckCountable(const Request& request, uint32_t number) {
+// What a driver makes for itself is not known, but of rxe, which makes nothing: the answer leaves
+// it out and the trace says so. Without a driver there is no answer.
+int CheckOwnObjects(const Request& request, uint32_t number) {
+  const char* const what = "netlink: what a driver makes for itself is not counted";
   const Device* device = FindDevice(number);
-  return device != nullptr && device->image().driver == DriverId::rxe && device->open_files() == 0
-             ? 0
-             : Unmodelled(request, "netlink: resources other than the kernel's own on an idle rxe");
-}
-
-// fill_res_info, of a device that CheckCountable lets pass
-void PutResources(const World& world, uint32_t number, Message* message) {
-  constexpr int64_t kWithLimits = 5;
-  const Device* device = FindDevice(number);
-  const int64_t list = Knob(world, KnobId::netlink_res_summary);
-  PutHandle(world, device->image(), message);
-  const size_t summary = message->Begin(world, VABI_C(RDMA_NLDEV_ATTR_RES_SUMMARY));
-  for (const Resource& resource : kResources) {
-    if (resource.list > list) continue;
-    const size_t entry = message->Begin(world, VABI_C(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY));
-    message->PutString(world, VABI_C(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_NAME), resource.name);
-    message->PutU64(world, VABI_C(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_CURR), resource.kernels_own);
-    if (list >= kWithLimits && resource.limit != nullptr) {
-      const uint64_t limit = device->attributes().*resource.limit;
-      if (limit != 0) {
-        message->PutU64(world, VABI_C(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_MAX), limit);
-      }
-    }
-    message->End(entry);
-  }
-  message->End(summary);
+  if (device == nullptr) return Unmodelled(request, what);
+  if (device->image().driver != DriverId::rxe) Unmodelled(request, what);
+  return 0;
 }
 
 // nldev_res_get_doit
@@ -302,10 +289,82 @@ int DoResGet(const Ask& ask, std::string* out) {
   uint32_t number = 0;
   if (const int error = FindAsked(ask, &device, &number); error != 0) return error;
   Message message = Answering(ask, VABI_C(RDMA_NLDEV_CMD_RES_GET));
-  if (const int error = CheckCountable(ask.request, number); error != 0) return error;
-  PutResources(ask.world, number, &message);
+  if (const int error = CheckOwnObjects(ask.request, number); error != 0) return error;
+  PutHandle(ask.world, *device, &message);
+  PutSummary(ask.world, number, &message);
   *out = message.Finish();
   return 0;
+}
+
+// The device and port that a RES_*_GET is about; false: the kernel refuses it.
+struct ResourceAsked {
+  const DeviceImage* device = nullptr;
+  uint32_t number = 0, port = 0;
+};
+bool FindResource(const World& world, const Attributes& attributes, ResourceAsked* asked) {
+  if (!attributes.Has(world, VABI_C(RDMA_NLDEV_ATTR_DEV_INDEX))) return false;
+  asked->device = DeviceByIndex(world, attributes.U32(world, VABI_C(RDMA_NLDEV_ATTR_DEV_INDEX)),
+                                &asked->number);
+  if (asked->device == nullptr) return false;
+  if (attributes.Has(world, VABI_C(RDMA_NLDEV_ATTR_PORT_INDEX))) {
+    asked->port = attributes.U32(world, VABI_C(RDMA_NLDEV_ATTR_PORT_INDEX));
+    if (!IsPort(*asked->device, asked->port)) return false;
+  }
+  return true;
+}
+
+// res_get_common_doit: one object by its id.
+int DoResObject(const Ask& ask, std::string* out) {
+  constexpr int64_t kByIds = 4;
+  const World& world = ask.world;
+  const ConstId command = CommandOf(world, ask.request);
+  const ResourceKind& kind = *FindKind(command);
+  if (Knob(world, KnobId::netlink_res_entries) < kByIds)
+    return Unmodelled(ask.request, "netlink: one object, of kernels that only list them");
+  ResourceAsked asked;
+  if (!FindResource(world, ask.attributes, &asked) || !ask.attributes.Has(world, kind.id) ||
+      (asked.port != 0) == kind.per_device) {
+    return Refuse(world, ask.request, RuleId::netlink_res_asked);
+  }
+  const uint32_t id = ask.attributes.U32(world, kind.id);
+  for (const Tracked& object : FindTracked(world.image(), asked.number, kind.type)) {
+    if (object.id != id) continue;
+    Message message = Answering(ask, command);
+    PutHandle(world, *asked.device, &message);
+    if (!PutObject(world, kind, object, ask.request.privileged, asked.port, &message))
+      return -EAGAIN;
+    *out = message.Finish();
+    return 0;
+  }
+  return Refuse(world, ask.request, RuleId::netlink_res_none);
+}
+
+// res_get_common_dumpit, all in one datagram; libraries have room for that.
+std::optional<std::string> DumpObjects(const World& world, Dump* dump, int* result) {
+  if (dump->next++ != 0) return std::nullopt;
+  const ResourceKind& kind = *FindKind(dump->command);
+  Attributes attributes;
+  const std::span<const uint8_t> payload(reinterpret_cast<const uint8_t*>(dump->payload.data()),
+                                         dump->payload.size());
+  ResourceAsked asked;
+  if (Attributes::Parse(world, payload, false, &attributes) != Attributes::Fault::kNone ||
+      !FindResource(world, attributes, &asked)) {
+    *result = -world.Rule(RuleId::netlink_res_asked).error;
+    return std::nullopt;
+  }
+  const std::vector<Tracked> objects = FindTracked(world.image(), asked.number, kind.type);
+  if (objects.empty()) return std::nullopt;
+  Message message(TypeOf(world, dump->command), NLM_F_MULTI, dump->header.nlmsg_seq, dump->port_id);
+  PutHandle(world, *asked.device, &message);
+  const size_t table = message.Begin(world, kind.table);
+  for (const Tracked& object : objects) {
+    if (asked.port != 0 && !kind.per_device && object.port != asked.port) continue;
+    const size_t entry = message.Begin(world, kind.entry);
+    PutObject(world, kind, object, dump->privileged, asked.port, &message);
+    message.End(entry);
+  }
+  message.End(table);
+  return message.Finish();
 }
 
 // nldev_sys_get_doit
@@ -332,13 +391,14 @@ std::optional<std::string> DumpDevices(const World& world, Dump* dump) {
   const WorldImage& image = world.image();
   uint32_t place = 0;
   for (uint32_t i = 0; i < image.device_count; ++i) {
-    if (image.device[i].hidden_from_netlink) continue;
+    if (!IsThere(image, i)) continue;
     if (place++ < dump->next) continue;
     dump->next = place;
     Message message(TypeOf(world, dump->command), NLM_F_MULTI, dump->header.nlmsg_seq,
                     dump->port_id);
     if (dump->command == ConstId::RDMA_NLDEV_CMD_RES_GET) {
-      PutResources(world, i, &message);
+      PutHandle(world, image.device[i], &message);
+      PutSummary(world, i, &message);
     } else {
       PutDevice(world, i, &message);
     }
@@ -372,7 +432,7 @@ std::optional<std::string> DumpPorts(const World& world, Dump* dump, int* result
   for (; dump->next < device->port_count; ++dump->next) {
     Message message(TypeOf(world, dump->command), NLM_F_MULTI, dump->header.nlmsg_seq,
                     dump->port_id);
-    PutPort(world, *device, dump->next + 1, &message);
+    PutPort(world, number, dump->next + 1, &message);
     datagram += message.Finish();
   }
   if (datagram.empty()) return std::nullopt;
@@ -405,13 +465,13 @@ constexpr Command kCommands[] = {
     {ConstId::RDMA_NLDEV_CMD_DELLINK, "DELLINK", nullptr, false, true, false},
     {ConstId::RDMA_NLDEV_CMD_SYS_SET, "SYS_SET", nullptr, false, true, false},
     {ConstId::RDMA_NLDEV_CMD_RES_GET, "RES_GET", DoResGet, true},
-    {ConstId::RDMA_NLDEV_CMD_RES_QP_GET, "RES_QP_GET", nullptr, true, false, false},
-    {ConstId::RDMA_NLDEV_CMD_RES_CM_ID_GET, "RES_CM_ID_GET", nullptr, true, false, false},
-    {ConstId::RDMA_NLDEV_CMD_RES_CQ_GET, "RES_CQ_GET", nullptr, true, false, false},
-    {ConstId::RDMA_NLDEV_CMD_RES_MR_GET, "RES_MR_GET", nullptr, true, false, false},
-    {ConstId::RDMA_NLDEV_CMD_RES_PD_GET, "RES_PD_GET", nullptr, true, false, false},
-    {ConstId::RDMA_NLDEV_CMD_RES_CTX_GET, "RES_CTX_GET", nullptr, true, false, false},
-    {ConstId::RDMA_NLDEV_CMD_RES_SRQ_GET, "RES_SRQ_GET", nullptr, true, false, false},
+    {ConstId::RDMA_NLDEV_CMD_RES_QP_GET, "RES_QP_GET", DoResObject, true},
+    {ConstId::RDMA_NLDEV_CMD_RES_CM_ID_GET, "RES_CM_ID_GET", DoResObject, true},
+    {ConstId::RDMA_NLDEV_CMD_RES_CQ_GET, "RES_CQ_GET", DoResObject, true},
+    {ConstId::RDMA_NLDEV_CMD_RES_MR_GET, "RES_MR_GET", DoResObject, true},
+    {ConstId::RDMA_NLDEV_CMD_RES_PD_GET, "RES_PD_GET", DoResObject, true},
+    {ConstId::RDMA_NLDEV_CMD_RES_CTX_GET, "RES_CTX_GET", DoResObject, true},
+    {ConstId::RDMA_NLDEV_CMD_RES_SRQ_GET, "RES_SRQ_GET", DoResObject, true},
     {ConstId::RDMA_NLDEV_CMD_STAT_SET, "STAT_SET", nullptr, false, true, false},
     {ConstId::RDMA_NLDEV_CMD_STAT_GET, "STAT_GET", nullptr, true, false, false},
     {ConstId::RDMA_NLDEV_CMD_STAT_DEL, "STAT_DEL", nullptr, false, true, false},
@@ -428,9 +488,11 @@ constexpr Command kCommands[] = {
 
 const Command* FindCommand(const World& world, uint32_t number) {
   for (const Command& command : kCommands) {
-    if (world.Constant(command.id) == static_cast<int64_t>(number) && command.served(world)) {
-      return &command;
-    }
+    if (world.Constant(command.id) != static_cast<int64_t>(number) || !command.served(world))
+      continue;
+    const ResourceKind* kind = FindKind(command.id);
+    const bool known = kind == nullptr || Knob(world, KnobId::netlink_res_entries) >= kind->since;
+    return known ? &command : nullptr;
   }
   return nullptr;
 }
@@ -468,12 +530,14 @@ Reply Failed(int error) { return {error, std::nullopt, std::nullopt}; }
 Reply StartDump(const World& world, const Request& request, const Command& command) {
   if (!command.dumps) return Failed(Refuse(world, request, RuleId::netlink_no_dump));
   const WorldImage& image = world.image();
+  if (FindKind(command.id) != nullptr && request.record != nullptr)
+    request.record->unmodelled = "netlink: objects of the kernel's own are not listed";
   for (uint32_t i = 0; command.id == ConstId::RDMA_NLDEV_CMD_RES_GET && i < image.device_count;
        ++i) {
-    if (image.device[i].hidden_from_netlink) continue;
-    if (const int error = CheckCountable(request, i); error != 0) return Failed(error);
+    if (!IsThere(image, i)) continue;
+    if (const int error = CheckOwnObjects(request, i); error != 0) return Failed(error);
   }
-  Dump dump{command.id, request.header, "", request.port_id, 0};
+  Dump dump{command.id, request.header, "", request.port_id, 0, request.privileged};
   dump.payload.assign(reinterpret_cast<const char*>(request.payload.data()),
                       request.payload.size());
   return {0, std::nullopt, std::move(dump)};
@@ -526,6 +590,7 @@ Reply Handle(const World& world, const Request& request) {
 std::optional<std::string> Continue(const World& world, Dump* dump, int* result) {
   *result = 0;
   if (dump->command == ConstId::RDMA_NLDEV_CMD_PORT_GET) return DumpPorts(world, dump, result);
+  if (FindKind(dump->command) != nullptr) return DumpObjects(world, dump, result);
   return DumpDevices(world, dump);
 }
 

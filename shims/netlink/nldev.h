@@ -32,7 +32,8 @@ struct Dump {
   struct nlmsghdr header;
   std::string payload;
   uint32_t port_id = 0;
-  uint32_t next = 0;  // how far it got
+  uint32_t next = 0;       // how far it got
+  bool privileged = true;  // the asker has CAP_NET_ADMIN
 };
 
 struct Reply {

@@ -14,6 +14,7 @@
 #include "harness/world/test_world.h"
 #include "shims/socket_file.h"
 #include "shims/uverbs/device.h"
+#include "shims/uverbs/restrack.h"
 #include "shims/uverbs/test_driver.h"
 
 // Expected answers marked "real" were read from rxe0 on lo under
@@ -112,6 +113,28 @@ std::string Show(const std::string& datagram) {
     at += NLMSG_ALIGN(header.nlmsg_len);
   }
   return text;
+}
+
+// What stands in the first entry of a table of objects, the last attribute of a message shown:
+// `depth` attributes of attributes are opened.
+std::string Inside(const std::string& shown, int depth) {
+  const size_t last = shown.rfind('=');
+  std::string bytes;
+  for (size_t at = last + 1; at + 1 < shown.size(); at += 2)
+    bytes += static_cast<char>(std::stoi(shown.substr(at, 2), nullptr, 16));
+  std::string text;
+  for (size_t offset = 0; offset + NLA_HDRLEN <= bytes.size();) {
+    struct nlattr attribute;
+    std::memcpy(&attribute, bytes.data() + offset, sizeof attribute);
+    if (attribute.nla_len < NLA_HDRLEN) break;
+    if (!text.empty()) text += " ";
+    text += std::to_string(attribute.nla_type) + "=" +
+            Hex(reinterpret_cast<const uint8_t*>(bytes.data()) + offset + NLA_HDRLEN,
+                attribute.nla_len - NLA_HDRLEN);
+    if (depth > 1) break;
+    offset += NLA_ALIGN(attribute.nla_len);
+  }
+  return depth > 1 ? Inside(text, depth - 1) : text;
 }
 
 // A socket of a world that has rxe0 on lo, as the real machine had.
@@ -564,9 +587,110 @@ TEST_F(Resources, AreCountedByKind) {
                     Entry("mr", 0) + Entry("ctx", 0) + Entry("srq", 0) + Entry("comp_cntr", 0)));
 }
 
-TEST_F(Resources, OfOthersAreNotModelled) {
-  RdmaNetlink netlink("debian-6.1.192", {"mlx5"});
-  EXPECT_THAT(netlink.Answers(Ask(kResGet).Put32(kDevIndex, 0)), ElementsAre("error -95"));
+// What programs have comes on top.
+TEST_F(Resources, OfProgramsAreCounted) {
+  SetDriverForTest(DriverId::rxe, &TestDriver::Make);
+  RdmaNetlink netlink("debian-5.10.223");
+  uint32_t slots[2] = {};
+  Tracked mr = {};
+  mr.type = TrackType::kMr;
+  for (uint32_t& slot : slots) TrackEntry(netlink.image(), mr, &slot);
+  EXPECT_THAT(netlink.Answers(Ask(kResGet).Put32(kDevIndex, 0)).at(0),
+              ::testing::HasSubstr(HexOf(Entry("mr", 2))));
+  UntrackEntry(netlink.image(), &slots[0]);
+  EXPECT_THAT(netlink.Answers(Ask(kResGet).Put32(kDevIndex, 0)).at(0),
+              ::testing::HasSubstr(HexOf(Entry("mr", 1))));
+  UntrackEntry(netlink.image(), &slots[1]);
+  SetDriverForTest(DriverId::rxe, nullptr);
+}
+
+// core/nldev.c:fill_res_qp_entry, fill_res_mr_entry of each release: 21 the number, 22 the remote
+// one, 23 and 24 starting numbers, 25 migration, 26 type, 27 state, 28 the process, 42 rkey, 43
+// lkey, 44 IOVA, 45 length, 60 the PD, 62 the MR.
+TEST_F(Resources, AreListedAsTheReleaseTellsThem) {
+  constexpr int kResQpGet = 10, kResMrGet = 13, kLqpn = 21, kMrn = 62;
+  const struct {
+    const char* kernel;
+    const char* qp;
+    const char* mr;
+  } cases[] = {
+      {"linux-4.16", "3=01000000 21=21000000 22=99000000 23=07000000 24=08000000 25=00 26=02 27=03",
+       ""},
+      {"linux-4.17", "3=01000000 21=21000000 22=99000000 23=07000000 24=08000000 25=00 26=02 27=03",
+       "42=41000000 43=40000000 44=0010000000000000 45=0020000000000000"},
+      {"linux-4.18", "3=01000000 21=21000000 22=99000000 23=07000000 24=08000000 25=00 26=02 27=03",
+       "42=41000000 43=40000000 45=0020000000000000"},
+      {"linux-5.3",
+       "3=01000000 21=21000000 22=99000000 23=07000000 24=08000000 25=00 26=02 27=03 60=05000000",
+       "42=41000000 43=40000000 45=0020000000000000 62="},
+  };
+  for (const auto& it : cases) {
+    RdmaNetlink netlink(it.kernel);
+    Tracked qp = {}, mr = {};
+    qp.type = TrackType::kQp;
+    qp.id = 0x21;
+    qp.kind = 2;
+    qp.state = 3;
+    qp.port = qp.connected = 1;
+    qp.remote_qpn = 0x99;
+    qp.rq_psn = 7;
+    qp.sq_psn = 8;
+    qp.pd = mr.pd = 5;
+    mr.type = TrackType::kMr;
+    mr.lkey = 0x40;
+    mr.rkey = 0x41;
+    mr.iova = 0x1000;
+    mr.length = 0x2000;
+    uint32_t slots[2] = {};
+    TrackEntry(netlink.image(), qp, &slots[0]);
+    TrackEntry(netlink.image(), mr, &slots[1]);
+    const uint32_t id = FindTracked(netlink.image(), 0, TrackType::kMr).at(0).id;
+    const auto list = netlink.Answers(Ask(kResQpGet, kDump).Put32(kDevIndex, 0));
+    ASSERT_EQ(list.size(), 2u) << it.kernel;
+    EXPECT_THAT(Inside(list[0], 2), ::testing::StartsWith(it.qp)) << it.kernel;
+    EXPECT_EQ(list[1], "done 0");
+    const auto regions = netlink.Answers(Ask(kResMrGet, kDump).Put32(kDevIndex, 0));
+    if (*it.mr == '\0') {
+      EXPECT_THAT(regions, ElementsAre("error -22")) << "4.16 lists queue pairs alone";
+    } else {
+      EXPECT_THAT(Inside(regions.at(0), 2), ::testing::StartsWith(it.mr)) << it.kernel;
+    }
+    if (std::string(it.kernel) == "linux-5.3") {
+      EXPECT_THAT(netlink.Answers(Ask(kResMrGet).Put32(kDevIndex, 0).Put32(kMrn, id)).at(0),
+                  ::testing::HasSubstr(it.mr));
+      EXPECT_THAT(netlink.Answers(Ask(kResMrGet).Put32(kDevIndex, 0).Put32(kMrn, id + 1)),
+                  ElementsAre("error -2"));
+      EXPECT_THAT(netlink.Answers(Ask(kResMrGet).Put32(kDevIndex, 0)), ElementsAre("error -22"));
+      EXPECT_THAT(netlink.Answers(Ask(kResQpGet).Put32(kDevIndex, 0).Put32(kLqpn, 0x21)),
+                  ElementsAre("error -22"))
+          << "a queue pair belongs to a port";
+      EXPECT_EQ(
+          netlink
+              .Answers(Ask(kResQpGet).Put32(kDevIndex, 0).Put32(kPortIndex, 1).Put32(kLqpn, 0x21))
+              .size(),
+          1u);
+    }
+    for (uint32_t& slot : slots) UntrackEntry(netlink.image(), &slot);
+  }
+}
+
+// fill_port_info asks the device; a device that is gone has no index any more
+// (core/device.c:disable_device).
+TEST(RdmaNetlinkFollows, PortEventsAndUnplug) {
+  SetDriverForTest(DriverId::mlx5, &TestDriver::Make);
+  RdmaNetlink kernel("debian-6.12.117", {"rxe", "mlx5"});
+  SetDriverForTest(DriverId::mlx5, nullptr);
+  const auto port = [&] {
+    return kernel.Answers(Ask(kPortGet).Put32(kDevIndex, 1).Put32(kPortIndex, 1)).at(0);
+  };
+  EXPECT_THAT(port(), testing::HasSubstr(" 12=04 13=05")) << "IB_PORT_ACTIVE, LinkUp";
+  EXPECT_THAT(port(), testing::Not(testing::HasSubstr(" 51="))) << "no interface of its own";
+  FindDevice(1)->SetPortState(1, 1, 3);
+  EXPECT_THAT(port(), testing::HasSubstr(" 12=01 13=03")) << "IB_PORT_DOWN, Disabled";
+  EXPECT_EQ(kernel.Answers(Ask(kGet, kDump)).size(), 3u);
+  FindDevice(1)->SetGone(true);
+  EXPECT_EQ(port(), "error -22");
+  EXPECT_EQ(kernel.Answers(Ask(kGet, kDump)).size(), 2u) << "rxe0 and the end";
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "shims/sys/sys.h"
+#include "shims/uverbs/device.h"
 
 namespace vabi::netlink {
 namespace {
@@ -21,8 +22,10 @@ struct Interface {
   uint32_t number = 0;
   char name[16] = {};
   bool loopback = false, up = false;
-  uint8_t mac[6] = {};
-  std::vector<const uint8_t*> addresses;  // as GIDs
+  uint16_t type = ARPHRD_ETHER;
+  uint32_t mtu = 1500;
+  std::vector<uint8_t> hardware, broadcast;  // addresses
+  std::vector<const uint8_t*> addresses;     // as GIDs
 };
 
 constexpr uint8_t kLoopback4[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1};
@@ -36,19 +39,36 @@ std::vector<Interface> Interfaces(const World& world) {
   loopback.number = 1;
   std::strcpy(loopback.name, "lo");
   loopback.loopback = loopback.up = true;
+  loopback.type = ARPHRD_LOOPBACK;
+  loopback.mtu = 65536;
+  loopback.hardware = loopback.broadcast = std::vector<uint8_t>(6);
   loopback.addresses = {kLoopback4, kLoopback6};
   all.push_back(loopback);
   const WorldImage& image = world.image();
   for (uint32_t d = 0; d < image.device_count; ++d) {
     const DeviceImage& device = image.device[d];
+    const Device* fake = FindDevice(d);
+    if (fake != nullptr && fake->node_gone() && device.pci_address[0] != '\0') continue;
     for (uint32_t p = 0; p < device.port_count; ++p) {
       const PortImage& port = device.ports[p];
       if (port.ndev[0] == '\0') continue;
       Interface one;
       one.number = port.ndev_ifindex;
       std::snprintf(one.name, sizeof(one.name), "%s", port.ndev);
-      one.up = port.state == 4;  // IB_PORT_ACTIVE
-      InterfaceAddress(device, one.mac);
+      one.up = (fake != nullptr ? fake->PortState(p + 1) : port.state) == 4;  // IB_PORT_ACTIVE
+      if (device.link == LinkLayer::kInfiniband) {
+        one.type = ARPHRD_INFINIBAND;
+        one.mtu = kIpoibMtu;
+        uint8_t address[kIpoibAddress];
+        IpoibAddress(port, address);
+        one.hardware.assign(address, address + kIpoibAddress);
+        IpoibBroadcast(port, address);
+        one.broadcast.assign(address, address + kIpoibAddress);
+      } else {
+        one.hardware.resize(6);
+        InterfaceAddress(device, one.hardware.data());
+        one.broadcast.assign(6, 0xff);
+      }
       for (const auto& address : port.ndev_addresses) one.addresses.push_back(address);
       all.push_back(one);
     }
@@ -81,7 +101,7 @@ std::string Link(const Interface& one, uint16_t flags, const struct nlmsghdr& re
                  uint32_t port_id) {
   Plain message(RTM_NEWLINK, flags, request, port_id);
   struct ifinfomsg head = {};
-  head.ifi_type = one.loopback ? ARPHRD_LOOPBACK : ARPHRD_ETHER;
+  head.ifi_type = one.type;
   head.ifi_index = static_cast<int>(one.number);
   head.ifi_flags = one.loopback ? IFF_UP | IFF_LOOPBACK | IFF_RUNNING | IFF_LOWER_UP
                                 : IFF_UP | IFF_BROADCAST | IFF_MULTICAST;
@@ -94,15 +114,13 @@ std::string Link(const Interface& one, uint16_t flags, const struct nlmsghdr& re
   message.Put(IFLA_OPERSTATE, &state, 1);
   const uint8_t mode = 0;
   message.Put(IFLA_LINKMODE, &mode, 1);
-  message.Put32(IFLA_MTU, one.loopback ? 65536 : 1500);
+  message.Put32(IFLA_MTU, one.mtu);
   message.Put32(IFLA_GROUP, 0);
   const uint8_t carrier = one.up;
   message.Put(IFLA_CARRIER, &carrier, 1);
   message.PutText(IFLA_QDISC, one.loopback ? "noqueue" : "mq");
-  uint8_t broadcast[6];
-  std::memset(broadcast, one.loopback ? 0 : 0xff, sizeof(broadcast));
-  message.Put(IFLA_ADDRESS, one.mac, sizeof(one.mac));
-  message.Put(IFLA_BROADCAST, broadcast, sizeof(broadcast));
+  message.Put(IFLA_ADDRESS, one.hardware.data(), one.hardware.size());
+  message.Put(IFLA_BROADCAST, one.broadcast.data(), one.broadcast.size());
   return message.Finish();
 }
 
@@ -153,7 +171,16 @@ std::string NameIn(const std::string& whole, size_t head) {
 
 }  // namespace
 
-bool RouteSocket::HasInterfaces(const World& world) { return Interfaces(world).size() > 1; }
+// As it begins: when its devices are unplugged, the machine's interfaces do not come instead.
+bool RouteSocket::HasInterfaces(const World& world) {
+  const WorldImage& image = world.image();
+  for (uint32_t d = 0; d < image.device_count; ++d) {
+    for (uint32_t p = 0; p < image.device[d].port_count; ++p) {
+      if (image.device[d].ports[p].ndev[0] != '\0') return true;
+    }
+  }
+  return false;
+}
 
 // rtnetlink_rcv_msg
 void RouteSocket::Receive(std::string datagram) {

@@ -14,6 +14,7 @@
 
 #include "harness/world/test_world.h"
 #include "shims/uverbs/device.h"
+#include "shims/uverbs/test_driver.h"
 
 namespace vabi::netlink {
 namespace {
@@ -99,7 +100,8 @@ std::string Named(const std::string& name) {
 TEST(RouteSocket, OnlyInWorldsWithInterfaces) {
   EXPECT_EQ(0, Route("rxe").result());
   EXPECT_EQ(0, Route("siw").result());
-  EXPECT_EQ(1, Route("mlx5").result()) << "InfiniBand: the machine's own interfaces stay";
+  EXPECT_EQ(0, Route("mlx5").result()) << "IPoIB";
+  EXPECT_EQ(1, Route("efa").result()) << "the machine's own interfaces stay";
 }
 
 TEST(RouteSocket, FindsALinkByItsName) {
@@ -119,9 +121,41 @@ TEST(RouteSocket, FindsALinkByItsName) {
   EXPECT_EQ(-ENODEV, none[0].error);
 }
 
+// ulp/ipoib/ipoib_main.c: ipoib_setup_common, ipoib_intf_init; RFC 4391, 9.1.1.
+TEST(RouteSocket, InfinibandPortsHaveIpoib) {
+  Route route("mlx5");
+  const auto found = route.Ask(RTM_GETLINK, 0, Named("ib0"));
+  ASSERT_EQ(1U, found.size());
+  uint16_t type;
+  std::memcpy(&type, found[0].head.data() + 2, sizeof(type));
+  EXPECT_EQ(32, type) << "ARPHRD_INFINIBAND";
+  const std::string& address = found[0].attributes.at(IFLA_ADDRESS);
+  ASSERT_EQ(20U, address.size());
+  EXPECT_EQ(std::string("\xfe\x80\0\0\0\0\0\0\x02\0\xc0\xff\xfe\0\x01\0", 16), address.substr(4))
+      << "the port's GID";
+  EXPECT_EQ(std::string("\0\xff\xff\xff\xff\x12\x40\x1b\xff\xff\0\0\0\0\0\0\xff\xff\xff\xff", 20),
+            found[0].attributes.at(IFLA_BROADCAST))
+      << "with the P_Key in the middle";
+  EXPECT_EQ(std::string("\xfc\x07\0\0", 4), found[0].attributes.at(IFLA_MTU)) << "2044";
+}
+
+// What the port does its interface follows.
+TEST(RouteSocket, ALinkFollowsItsPort) {
+  SetDriverForTest(DriverId::mlx5, &TestDriver::Make);
+  Route route("mlx5");
+  SetDriverForTest(DriverId::mlx5, nullptr);
+  FindDevice(0)->SetPortState(1, /*IB_PORT_DOWN=*/1, 3);
+  const auto down = route.Ask(RTM_GETLINK, 0, Named("ib0"));
+  EXPECT_EQ(std::string("\x02", 1), down.at(0).attributes.at(IFLA_OPERSTATE)) << "IF_OPER_DOWN";
+  FindDevice(0)->SetGone(true);
+  EXPECT_EQ(-ENODEV, route.Ask(RTM_GETLINK, 0, Named("ib0")).at(0).error);
+  EXPECT_EQ(-ENODEV, route.Ask(RTM_GETLINK, 0, Named("eth0")).at(0).error);
+  EXPECT_TRUE(RouteSocket::HasInterfaces(*InstalledWorld())) << "still not the machine's";
+}
+
 TEST(RouteSocket, ListsAddresses) {
   // An iWARP device's GID is none of its interface's addresses.
-  for (const char* provider : {"rxe", "siw"}) {
+  for (const char* provider : {"rxe", "siw", "mlx5"}) {
     Route route(provider);
     struct ifaddrmsg ask = {};
     ask.ifa_index = 2;

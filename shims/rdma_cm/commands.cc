@@ -69,6 +69,8 @@ struct Caller {
   }
 };
 
+constexpr size_t kLongestAddress = 48;  // struct sockaddr_ib
+
 #define VABI_TRY(expression) \
   if (const int error = (expression)) return error
 
@@ -180,11 +182,15 @@ const Device* DeviceOf(const Identifier& id) {
   return id.HasDevice() ? FindDevice(static_cast<uint32_t>(id.place.device)) : nullptr;
 }
 
+void PutBig16(uint8_t* to, uint16_t value) {
+  to[0] = static_cast<uint8_t>(value >> 8);
+  to[1] = static_cast<uint8_t>(value);
+}
 void Put64Big(uint8_t* to, uint64_t value) {
   for (int i = 0; i < 8; ++i) to[i] = static_cast<uint8_t>(value >> (56 - 8 * i));
 }
 
-constexpr uint8_t kPacketLife = 16, kExactly = 2, kHopLimit = 64;
+constexpr uint8_t kExactly = 2;  // IB_SA_EQ
 
 // The device's part of the replies of QUERY_ROUTE and QUERY: GUID, port; index where it is told.
 void PutDevice(const Identifier& id, uint8_t* reply, size_t port_at, size_t index_at) {
@@ -204,33 +210,47 @@ long QueryRoute(Caller& at) {
   VABI_TRY(at.Find(at.U32(8), false, &id));
   uint8_t reply[kOld + kTails] = {};
   PutDevice(*id, reply, 196, 200);
-  WriteAddress(id->source, reply + 136);
-  WriteAddress(id->target, reply + 164);
-  if (const Device* device = DeviceOf(*id); device != nullptr && device->IsRoce()) {
+  // Of AF_IB as much as a sockaddr_in6 has room for.
+  uint8_t address[kLongestAddress];
+  constexpr size_t kRoom = 28;
+  size_t length = WriteAddress(id->source, address);
+  std::memcpy(reply + 136, address, std::min(length, kRoom));
+  length = WriteAddress(id->target, address);
+  std::memcpy(reply + 164, address, std::min(length, kRoom));
+  if (const Device* device = DeviceOf(*id); device != nullptr && !device->IsIwarp()) {
     // struct ib_user_path_rec
     uint8_t* path = reply + 8;
-    std::memcpy(path, id->target.gid, 16);
-    std::memcpy(path + 16, id->source.gid, 16);
-    path[52] = path[53] = 0xff;
-    if (id->mtu != 0) {
-      const uint32_t reversible = 1, mtu = id->mtu, paths = 1;
+    const Path& known = id->path;
+    if (known.known) {
+      const uint32_t reversible = 1, mtu = known.mtu, paths = 1;
+      std::memcpy(path, known.target, 16);
+      std::memcpy(path + 16, known.source, 16);
+      PutBig16(path + 32, known.target_lid);
+      PutBig16(path + 34, known.source_lid);
+      std::memcpy(path + 40, &known.flow, 4);
       std::memcpy(path + 44, &reversible, 4);
       std::memcpy(path + 48, &mtu, 4);
-      path[54] = kHopLimit;
-      path[55] = id->service_type;
-      path[57] = id->service_type >> 5;
+      PutBig16(path + 52, known.pkey);
+      path[54] = known.hop_limit;
+      path[55] = known.traffic_class;
+      path[57] = known.service_level;
       path[58] = path[59] = path[61] = kExactly;
-      path[62] = kPacketLife;
+      path[60] = known.rate;
+      path[62] = known.life;
       std::memcpy(reply + 192, &paths, 4);
+    } else if (device->IsRoce()) {  // ucma_copy_iboe_route
+      std::memcpy(path, id->target.gid, 16);
+      std::memcpy(path + 16, id->source.gid, 16);
+      PutBig16(path + 52, 0xffff);
+    } else {  // ucma_copy_ib_route
+      std::memcpy(path, id->target_gid, 16);
+      std::memcpy(path + 16, id->source_gid, 16);
+      PutBig16(path + 52, id->pkey);
     }
   }
   const size_t size = kOld + (at.HasTails() ? kTails : 0);
   return at.Reply(at.U64(0), reply, std::min<size_t>(at.out_length, size));
 }
-
-// The P_Key of the interface's broadcast address: Ethernet has none there. The loopback address
-// takes the port's first one (ib_addr_set_pkey).
-uint16_t PkeyOf(const Identifier& id) { return id.loopback ? 0xffff : 0; }
 
 // ucma_query_addr and ucma_query_gid: struct rdma_ucm_query_addr_resp
 long QueryAddress(Caller& at, const Identifier& id, bool gids) {
@@ -238,19 +258,21 @@ long QueryAddress(Caller& at, const Identifier& id, bool gids) {
   VABI_TRY(at.NeedRoom(kOld));
   uint8_t reply[kOld + kTails] = {};
   PutDevice(id, reply, 8, 272);
-  const uint16_t pkey = id.HasDevice() ? PkeyOf(id) : 0;
-  std::memcpy(reply + 10, &pkey, 2);
+  const uint16_t pkey = id.HasDevice() ? id.pkey : uint16_t{0};
+  PutBig16(reply + 10, pkey);
   const Address* const addresses[] = {&id.source, &id.target};
+  const bool roce = id.HasDevice() && DeviceOf(id)->IsRoce();
   for (int i = 0; i < 2; ++i) {
     uint8_t* const to = reply + 16 + 128 * i;
     uint16_t size;
-    if (!gids) {
+    if (!gids || addresses[i]->family == kFamilyIb) {
       size = static_cast<uint16_t>(WriteAddress(*addresses[i], to));
     } else {  // struct sockaddr_ib
       size = 48;
       std::memcpy(to, &kFamilyIb, 2);
-      std::memcpy(to + 2, &pkey, 2);
-      if (id.HasDevice()) std::memcpy(to + 8, addresses[i]->gid, 16);
+      PutBig16(to + 2, pkey);
+      const uint8_t* const own = i == 0 ? id.source_gid : id.target_gid;  // rdma_read_gids
+      if (id.HasDevice()) std::memcpy(to + 8, roce ? addresses[i]->gid : own, 16);
       // rdma_get_service_id
       Put64Big(to + 24, (static_cast<uint64_t>(id.port_space) << 16) + addresses[i]->port);
     }
@@ -266,7 +288,8 @@ long QueryPath(Caller& at, const Identifier& id) {
   constexpr size_t kHead = 8, kRecord = 72;
   VABI_TRY(at.NeedRoom(kHead));
   uint8_t reply[kHead + kRecord] = {};
-  const uint32_t paths = id.mtu != 0 ? 1 : 0;
+  const Path& path = id.path;
+  const uint32_t paths = path.known ? 1 : 0;
   std::memcpy(reply, &paths, 4);
   size_t size = kHead;
   if (paths != 0 && at.out_length - kHead >= kRecord) {
@@ -274,16 +297,20 @@ long QueryPath(Caller& at, const Identifier& id) {
     uint8_t* const data = reply + kHead;
     data[0] = 1 | 2 | 32;  // IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL
     uint8_t* const record = data + 8;
-    std::memcpy(record + 8, id.target.gid, 16);
-    std::memcpy(record + 24, id.source.gid, 16);
-    record[47] = kHopLimit;
-    record[48] = id.service_type;
+    Put64Big(record, path.service);
+    std::memcpy(record + 8, path.target, 16);
+    std::memcpy(record + 24, path.source, 16);
+    PutBig16(record + 40, path.target_lid);
+    PutBig16(record + 42, path.source_lid);
+    std::memcpy(record + 44, &path.flow, 4);
+    record[47] = path.hop_limit;
+    record[48] = path.traffic_class;
     record[49] = 0x80;  // reversible
-    record[50] = record[51] = 0xff;
-    record[53] = id.service_type >> 5;
-    record[54] = static_cast<uint8_t>(kExactly << 6 | id.mtu);
-    record[55] = kExactly << 6;
-    record[56] = kExactly << 6 | kPacketLife;
+    PutBig16(record + 50, path.pkey);
+    record[53] = path.service_level;
+    record[54] = static_cast<uint8_t>(kExactly << 6 | path.mtu);
+    record[55] = static_cast<uint8_t>(kExactly << 6 | path.rate);
+    record[56] = static_cast<uint8_t>(kExactly << 6 | path.life);
   }
   return at.Reply(at.U64(0), reply, size);
 }
@@ -306,12 +333,13 @@ long Query(Caller& at) {
   }
 }
 
-// struct rdma_ucm_conn_param
-ConnectionParameters ReadParameters(const uint8_t* from) {
+// struct rdma_ucm_conn_param; a Q_Key counts for AF_IB alone (ucma_copy_conn_param).
+ConnectionParameters ReadParameters(const uint8_t* from, const Identifier& id) {
   ConnectionParameters out;
   uint32_t qpn;
   std::memcpy(&qpn, from, 4);
   out.qpn = qpn & 0xffffff;
+  if (id.source.family == kFamilyIb) std::memcpy(&out.qkey, from + 4, 4);
   std::memcpy(out.private_data, from + 8, sizeof(out.private_data));
   out.private_length = from[264];
   out.srq = from[265];
@@ -344,7 +372,7 @@ long Connect(Caller& at) {
     return at.call.Refuse(RuleId::rdma_cm_connect_valid);
   IdPointer id;
   VABI_TRY(at.Find(at.U32(272), true, &id));
-  return at.manager.Connect(at.call, id, ReadParameters(at.request), ece);
+  return at.manager.Connect(at.call, id, ReadParameters(at.request, *id), ece);
 }
 
 long Listen(Caller& at) {
@@ -364,7 +392,7 @@ long Accept(Caller& at) {
   VABI_TRY(at.Find(at.U32(280), true, &id));
   const uint8_t* const from = at.request + 8;
   if (!IsValid(from)) return at.manager.Accept(at.call, id, nullptr, ece);
-  const ConnectionParameters parameters = ReadParameters(from);
+  const ConnectionParameters parameters = ReadParameters(from, *id);
   const long result = at.manager.Accept(at.call, id, &parameters, ece);
   if (result == 0) id->uid = at.U64(0);
   return result;
@@ -411,6 +439,10 @@ int FillQpAttributes(Caller& at, const Identifier& id, uint32_t state, QpAttribu
   out->Put32(4, state);
   if (id.cm == CmState::kNone || id.qp_type == kUd) {  // cma_ib_init_qp_attr
     out->bytes[133] = id.place.port;
+    const Device& device = *FindDevice(static_cast<uint32_t>(id.place.device));
+    uint16_t index = 0;
+    if (!device.IsRoce()) FindPkey(device.port(id.place.port), id.pkey, &index);
+    std::memcpy(out->bytes + 124, &index, 2);
     if (id.qp_type == kUd) {
       out->Put32(20, id.qkey != 0 ? id.qkey : 0x01234567);
       out->set_mask(kState | kPkeyIndex | kPort | kQkey);
@@ -436,10 +468,10 @@ int FillQpAttributes(Caller& at, const Identifier& id, uint32_t state, QpAttribu
   const bool ready = answered || id.cm == CmState::kRequestReceived;
   if (state == kRtr) {
     if (!ready) return at.call.Refuse(RuleId::rdma_cm_qp_attr_state);
-    out->Put32(12, id.mtu);
+    out->Put32(12, id.path.mtu);
     out->Put32(24, id.psn);
     out->Put32(32, id.peer_qpn);
-    at.manager.WritePath(id, id.target.gid, out->bytes + 40);
+    at.manager.WritePath(id, out->bytes + 40);
     uint32_t mask = kState | kAv | kPathMtu | kDestQpn | kRqPsn;
     if (reliable) {
       mask |= kMaxDestRdAtomic | kMinRnrTimer;
@@ -524,6 +556,39 @@ long SetIdOption(Caller& at, const IdPointer& id, const std::vector<uint8_t>& va
   return 0;
 }
 
+// ucma_set_ib_path: the first record that is good for everything (struct ib_path_rec_data).
+long SetPath(Caller& at, const IdPointer& id, const std::vector<uint8_t>& value) {
+  constexpr size_t kRecord = 72;
+  constexpr uint32_t kAll = 1 | 2 | 32;  // IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL
+  const uint8_t* record = nullptr;
+  for (size_t i = 0; i + kRecord <= value.size() && record == nullptr; i += kRecord) {
+    uint32_t flags;
+    std::memcpy(&flags, value.data() + i, 4);
+    if (flags == kAll) record = value.data() + i + 8;
+  }
+  if (value.size() % kRecord != 0 || record == nullptr)
+    return at.call.Refuse(RuleId::rdma_cm_option_path);
+  const auto big16 = [&](size_t offset) {
+    return static_cast<uint16_t>(record[offset] << 8 | record[offset + 1]);
+  };
+  Path path;  // ib_sa_unpack_path
+  for (int i = 0; i < 8; ++i) path.service = path.service << 8 | record[i];
+  std::memcpy(path.target, record + 8, 16);
+  std::memcpy(path.source, record + 24, 16);
+  path.target_lid = big16(40);
+  path.source_lid = big16(42);
+  const uint8_t flow[4] = {0, static_cast<uint8_t>(record[44] & 0x0f), record[45], record[46]};
+  std::memcpy(&path.flow, flow, 4);
+  path.hop_limit = record[47];
+  path.traffic_class = record[48];
+  path.pkey = big16(50);
+  path.service_level = record[53] & 0x0f;
+  path.mtu = record[54] & 0x3f;
+  path.rate = record[55] & 0x3f;
+  path.life = record[56] & 0x3f;
+  return at.manager.SetPath(at.call, id, path);
+}
+
 long SetOption(Caller& at) {
   VABI_TRY(at.Read(24));
   constexpr uint32_t kMost = 4 << 20;  // KMALLOC_MAX_SIZE
@@ -536,8 +601,7 @@ long SetOption(Caller& at) {
     return at.call.Refuse(RuleId::rdma_cm_option_fault);
   constexpr uint32_t kId = 0, kIbLevel = 1, kIbPath = 1;
   if (at.U32(12) == kId) return SetIdOption(at, id, value, at.U32(16));
-  if (at.U32(12) == kIbLevel && at.U32(16) == kIbPath)
-    return at.call.Unmodelled("a path record of the program's own");
+  if (at.U32(12) == kIbLevel && at.U32(16) == kIbPath) return SetPath(at, id, value);
   return at.call.Refuse(RuleId::rdma_cm_option_unknown);
 }
 

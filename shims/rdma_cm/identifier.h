@@ -11,11 +11,12 @@ namespace vabi::rdma_cm {
 
 class CmFile;
 
-// enum rdma_cm_state
+// enum rdma_cm_state, by its numbers
 enum class IdState : uint8_t {
   kIdle,
   kAddressQuery,
   kAddressResolved,
+  kRouteQuery,
   kRouteResolved,
   kConnect,
   kDisconnect,
@@ -64,6 +65,20 @@ enum class CmEvent : uint32_t {
   kTimewaitExit = 15,
 };
 
+// What a connection goes by: struct sa_path_rec. Its selectors are all IB_SA_EQ.
+struct Path {
+  bool known = false;
+  uint8_t target[16] = {}, source[16] = {};  // GIDs
+  uint16_t target_lid = 0, source_lid = 0;
+  uint16_t pkey = 0xffff;
+  uint32_t flow = 0;     // as on the wire
+  uint64_t service = 0;  // of the passive side
+  uint8_t hop_limit = 0, traffic_class = 0, service_level = 0;
+  uint8_t mtu = 0;   // enum ib_mtu
+  uint8_t rate = 0;  // enum ib_rate
+  uint8_t life = 0;  // IBTA's code
+};
+
 struct Ece {
   uint32_t vendor_id = 0, attr_mod = 0;
 };
@@ -91,10 +106,14 @@ struct Identifier {
   uint32_t backlog = 0;
 
   Address source, target;
-  Place place;  // device < 0: not bound to one
+  Place place;                                       // device < 0: not bound to one
+  uint8_t source_gid[16] = {}, target_gid[16] = {};  // struct rdma_dev_addr
+  uint16_t pkey = 0;  // of the interface's broadcast address: 0 on Ethernet (ib_addr_get_pkey)
+  bool has_broadcast = false;  // that address is an IPoIB interface's
   bool loopback = false;
   bool removed = false;     // its device is gone
   uint16_t bound_port = 0;  // of the port space; 0: none
+  uint16_t bound_space = 0;
   bool reuse = false, family_only = false, family_only_set = false;
   uint8_t service_type = 0;
   bool ack_timeout_set = false;
@@ -107,8 +126,10 @@ struct Identifier {
   uint32_t psn = 0, peer_psn = 0;  // starting numbers
   uint8_t responder_resources = 0, initiator_depth = 0, retry_count = 0, rnr_retry_count = 0;
   uint8_t timeout = 0;  // of the queue pair, IBTA's code
-  uint8_t mtu = 0;      // enum ib_mtu
+  Path path;
   Ece ece;
+
+  uint32_t track = 0;  // where restrack has it
 
   bool HasDevice() const { return place.device >= 0; }
 };

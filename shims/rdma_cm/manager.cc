@@ -8,9 +8,11 @@
 #include <cerrno>
 #include <cstring>
 
+#include "shims/rdma_cm/path.h"
 #include "shims/sys/later.h"
 #include "shims/sys/sys.h"
 #include "shims/uverbs/device.h"
+#include "shims/uverbs/restrack.h"
 #include "shims/uverbs/script.h"
 
 namespace vabi::rdma_cm {
@@ -20,9 +22,7 @@ namespace {
 constexpr size_t kRequestData = 92, kReplyData = 196, kRejectData = 148, kSidrRequestData = 216,
                  kSidrReplyData = 136;
 constexpr size_t kHeader = 36;                 // struct cma_hdr in front of what programs give
-constexpr uint8_t kPacketLife = 16;            // CMA_IBOE_PACKET_LIFETIME
 constexpr uint32_t kDefaultQkey = 0x01234567;  // RDMA_UDP_QKEY
-constexpr uint8_t kMtu1024 = 3;                // iboe_get_mtu(1500)
 constexpr uint8_t kHopLimit = 64;              // ip4_dst_hoplimit
 constexpr uint32_t kUnsupportedService = 8, kConsumerDefined = 28;  // enum ib_cm_rej_reason
 constexpr uint32_t kRejectTimeout = 4;
@@ -143,6 +143,7 @@ uint32_t Manager::Destroy(const IdPointer& id) {
   }
   id->cm = CmState::kNone;
   id->state = IdState::kIdle;
+  if (world_ != nullptr) UntrackEntry(world_->image(), &id->track);
   if (id->file != nullptr) {
     auto& events = id->file->events();
     std::vector<IdPointer> undelivered;
@@ -188,9 +189,10 @@ std::vector<PortHolder> Manager::Holders(const Identifier* but) const {
     PortHolder holder;
     holder.process = process_;
     holder.number = id->key;
-    holder.port_space = id->port_space;
+    holder.port_space = id->bound_space;
     holder.port = id->bound_port;
     holder.address = id->source;
+    holder.device = id->place.device;
     holder.reuse = id->reuse;
     holder.family_only = id->family_only;
     holder.listening = id->state == IdState::kListen;
@@ -207,7 +209,7 @@ RuleId Manager::PortConflict(const Decision& call, const Identifier& id, bool re
   const std::vector<PortHolder> others = wire_.Others();
   all.insert(all.end(), others.begin(), others.end());
   for (const PortHolder& holder : all) {
-    if (holder.port_space != id.port_space || holder.port != id.bound_port) continue;
+    if (holder.port_space != id.bound_space || holder.port != id.bound_port) continue;
     if (reuse && holder.reuse) continue;
     const bool same_family = holder.address.family == id.source.family;
     if (id.family_only && holder.family_only && !same_family) continue;
@@ -230,17 +232,40 @@ int Manager::AnyPort(const IdPointer& id) {
   for (int tries = 0; tries <= kLast - kFirst; ++tries) {
     next_port_ = next_port_ >= kLast ? kFirst : static_cast<uint16_t>(next_port_ + 1);
     const bool taken = std::any_of(all.begin(), all.end(), [&](const PortHolder& holder) {
-      return holder.port == next_port_ && holder.port_space == id->port_space;
+      return holder.port == next_port_ && holder.port_space == id->bound_space;
     });
     if (taken) continue;
-    id->bound_port = id->source.port = next_port_;
+    id->bound_port = next_port_;
+    id->source.SetPort(next_port_);
     return 0;
   }
   return -EADDRNOTAVAIL;
 }
 
+namespace {
+
+// cma_select_ib_ps: the port space that a service id names; 0: none that the identifier may have.
+// The address then names it in full.
+uint16_t SpaceOfService(const Identifier& id, Address* address) {
+  constexpr uint64_t kSpaceMask = ~0xffffULL;  // RDMA_IB_IP_PS_MASK
+  const uint64_t mask = address->service_mask & kSpaceMask, service = address->service & mask;
+  for (const uint16_t space : {uint16_t{kIb}, uint16_t{kTcp}, uint16_t{kUdp}}) {
+    const uint64_t named = uint64_t{space} << 16;
+    if ((id.port_space != kIb && id.port_space != space) || service != (named & mask)) continue;
+    address->service = named | address->port;
+    address->service_mask |= kSpaceMask;
+    return space;
+  }
+  return 0;
+}
+
+}  // namespace
+
 // cma_get_port
 int Manager::UsePort(Decision& call, const IdPointer& id) {
+  id->bound_space =
+      id->source.family == kFamilyIb ? SpaceOfService(*id, &id->source) : id->port_space;
+  if (id->bound_space == 0) return call.Refuse(RuleId::rdma_cm_bind_service);
   if (id->source.port == 0) return AnyPort(id);
   constexpr uint16_t kFirstFree = 1024;  // PROT_SOCK
   const WorldImage& image = call.world.image();
@@ -248,20 +273,27 @@ int Manager::UsePort(Decision& call, const IdPointer& id) {
   if (call.Violates(RuleId::rdma_cm_port_privileged, id->source.port < kFirstFree && !may))
     return call.Refuse(RuleId::rdma_cm_port_privileged);
   id->bound_port = id->source.port;
+  id->source.SetPort(id->source.port);
   const RuleId conflict = PortConflict(call, *id, id->reuse);
   if (conflict == RuleId::kCount) return 0;
   id->bound_port = 0;
   return call.Refuse(conflict);
 }
 
-void Manager::Attach(const IdPointer& id, const Place& place) { id->place = place; }
+// cma_attach_to_dev, and what cma_translate_addr has found of the address (struct rdma_dev_addr).
+void Manager::Attach(const IdPointer& id, const Place& place) {
+  id->place = place;
+  GidOf(*world_, id->source, place, id->source_gid);
+  const Device& device = *FindDevice(static_cast<uint32_t>(place.device));
+  const bool infiniband = device.image().link == LinkLayer::kInfiniband;
+  id->has_broadcast = infiniband && id->source.family != kFamilyIb;
+  id->pkey = id->source.family == kFamilyIb ? id->source.pkey
+             : infiniband                   ? device.port(place.port).pkeys[0]
+                                            : uint16_t{0};
+}
 
 // rdma_bind_addr
 int Manager::Bind(Decision& call, const IdPointer& id, const Address& address) {
-  // Of the family AF_IB only the address that is none: by it librdmacm finds out whether the kernel
-  // knows the family.
-  if (address.family == kFamilyIb && !address.IsZero())
-    return call.Unmodelled("addresses of the family AF_IB");
   if (address.family != AF_INET && address.family != AF_INET6 && address.family != kFamilyIb)
     return call.Refuse(RuleId::rdma_cm_bind_family);
   if (id->state != IdState::kIdle) return call.Refuse(RuleId::rdma_cm_bind_state);
@@ -271,11 +303,15 @@ int Manager::Bind(Decision& call, const IdPointer& id, const Address& address) {
   if (!address.IsAny()) {
     if (address.IsLinkLocal() && !HasInterface(call.world, address.scope))
       return call.Refuse(RuleId::rdma_cm_bind_interface);
-    if (!FindPlace(call.world, address, &place)) {
-      return call.Refuse(address.IsLinkLocal() ? RuleId::rdma_cm_bind_device
-                                               : RuleId::rdma_cm_bind_address);
-    }
-    if (id->port_space == kIpoib) return call.Refuse(RuleId::rdma_cm_bind_device);
+    const bool found = FindPlace(call.world, address, &place);
+    if (!found && !address.IsLinkLocal() && address.family != kFamilyIb)
+      return call.Refuse(RuleId::rdma_cm_bind_address);
+    const bool infiniband =
+        address.family == kFamilyIb ||
+        (found &&
+         FindDevice(static_cast<uint32_t>(place.device))->image().link == LinkLayer::kInfiniband);
+    if (id->port_space == kIpoib && !infiniband) return call.Refuse(RuleId::rdma_cm_bind_ipoib);
+    if (!found) return call.Refuse(RuleId::rdma_cm_bind_device);
   }
   const Address before = id->source;
   id->source = address;
@@ -291,16 +327,42 @@ int Manager::Bind(Decision& call, const IdPointer& id, const Address& address) {
   return 0;
 }
 
+// cma_resolve_ib_dev: a port whose table has the GID, or that is of its subnet.
+bool Manager::FindOnSubnet(const Address& target, Place* place) const {
+  const bool first = world_->Knob(KnobId::rdma_cm_first_on_subnet) != 0;
+  for (uint32_t d = 0; d < DeviceCount(); ++d) {
+    const Device* device = FindDevice(d);
+    if (device == nullptr || device->node_gone() || device->IsIwarp() ||
+        device->image().link == LinkLayer::kUnspecified) {
+      continue;
+    }
+    for (uint8_t p = 1; p <= device->image().port_count; ++p) {
+      const PortImage& port = device->port(p);
+      uint16_t index;
+      if (!FindPkey(port, target.pkey, &index)) continue;
+      for (uint8_t g = 0; g < port.gid_count; ++g) {
+        const bool same = std::memcmp(port.gids[g].raw, target.gid, 16) == 0;
+        const bool active = !first || device->PortState(p) == 4;  // IB_PORT_ACTIVE
+        const bool near =
+            place->device < 0 && active && std::memcmp(port.gids[g].raw, target.gid, 8) == 0;
+        if (same || near) *place = {static_cast<int>(d), p, g};
+        if (same || (near && first)) return true;
+      }
+    }
+  }
+  return place->device >= 0;
+}
+
 // rdma_resolve_addr; addr_handler tells of the end of it.
 int Manager::ResolveAddress(Decision& call, const IdPointer& id, const Address& source,
                             const Address& target, uint32_t timeout_ms) {
-  if (target.family == kFamilyIb) return call.Unmodelled("addresses of the family AF_IB");
   if (id->state == IdState::kIdle) {
     Address any = source;
     if (source.family == 0) {
       any = {};
       any.family = target.family;
       any.scope = target.scope;
+      any.pkey = target.pkey;
       if (target.family == AF_INET) any.gid[10] = any.gid[11] = 0xff;
     }
     if (const int error = Bind(call, id, any)) return error;
@@ -323,20 +385,36 @@ int Manager::ResolveAddress(Decision& call, const IdPointer& id, const Address& 
         }
       }
       if (place.device < 0) return call.Refuse(RuleId::rdma_cm_resolve_loopback);
-      Attach(id, place);
       id->loopback = true;
-      const uint16_t port = id->source.port;
-      id->source = {};
-      id->source.family = target.family;
-      id->source.port = port;
+      std::memset(id->source.gid, 0, sizeof(id->source.gid));  // cma_set_loopback
       if (target.family == AF_INET) {
         const uint8_t loopback[6] = {0xff, 0xff, 127, 0, 0, 1};
         std::memcpy(id->source.gid + 10, loopback, sizeof(loopback));
       } else {
         id->source.gid[15] = 1;
       }
+      Attach(id, place);
+      const PortImage& port = FindDevice(static_cast<uint32_t>(place.device))->port(place.port);
+      std::memcpy(id->source_gid, port.gids[0].raw, 16);
+      id->pkey = port.pkeys[0];
+      id->has_broadcast = false;
       Publish();
     }
+    std::memcpy(id->target_gid, id->source_gid, 16);
+    id->state = IdState::kAddressResolved;
+    Tell(id, CmEvent::kAddressResolved, 0);
+    return 0;
+  }
+  if (target.family == kFamilyIb) {  // cma_resolve_ib_addr
+    if (!id->HasDevice()) {
+      Place own;
+      if (!FindOnSubnet(target, &own)) return call.Refuse(RuleId::rdma_cm_resolve_subnet);
+      const PortImage& port = FindDevice(static_cast<uint32_t>(own.device))->port(own.port);
+      std::memcpy(id->source.gid, port.gids[own.gid_index].raw, 16);
+      Attach(id, own);
+      Publish();
+    }
+    std::memcpy(id->target_gid, target.gid, 16);
     id->state = IdState::kAddressResolved;
     Tell(id, CmEvent::kAddressResolved, 0);
     return 0;
@@ -378,6 +456,13 @@ int Manager::ResolveAddress(Decision& call, const IdPointer& id, const Address& 
     Attach(id, own);
     Publish();
   }
+  if (there.device >= 0) {
+    GidOf(call.world, target, there, id->target_gid);
+  } else if (id->has_broadcast) {
+    GroupGid(target, false, id->pkey, id->target_gid);  // arp_mc_map
+  } else {
+    std::memcpy(id->target_gid, target.gid, 16);
+  }
   id->state = IdState::kAddressResolved;
   Tell(id, CmEvent::kAddressResolved, 0);
   return 0;
@@ -390,10 +475,53 @@ int Manager::ResolveRoute(Decision& call, const IdPointer& id, uint32_t timeout_
   if (id->state != IdState::kAddressResolved) return call.Refuse(RuleId::rdma_cm_route_state);
   const Device& device = *FindDevice(static_cast<uint32_t>(id->place.device));
   if (device.IsIwarp()) return call.Unmodelled("connections of iWARP devices");
-  if (!device.IsRoce()) return call.Unmodelled("a path record of the subnet administrator");
-  // cma_iboe_set_path_rec_l2_fields: nothing says which interface a loopback address is on.
-  if (id->loopback) return call.Refuse(RuleId::rdma_cm_route_interface);
-  id->mtu = kMtu1024;
+  if (!device.IsRoce()) return AskSubnet(call, id, device, timeout_ms);
+  // cma_iboe_set_path_rec_l2_fields: nothing says which interface a loopback address is on, nor one
+  // of the family AF_IB.
+  if (id->loopback || id->source.family == kFamilyIb)
+    return call.Refuse(RuleId::rdma_cm_route_interface);
+  id->path = RocePath(*id);
+  id->state = IdState::kRouteResolved;
+  Tell(id, CmEvent::kRouteResolved, 0);
+  return 0;
+}
+
+// cma_resolve_ib_route, cma_query_handler
+int Manager::AskSubnet(Decision& call, const IdPointer& id, const Device& device,
+                       uint32_t timeout_ms) {
+  if (device.PortState(id->place.port) != 4) {  // IB_PORT_ACTIVE: the question goes nowhere
+    const uint64_t wait = call.world.image().virtual_time != 0 ? 0 : uint64_t{timeout_ms} * 1000000;
+    id->state = IdState::kRouteQuery;
+    sys::Later(wait, [weak = std::weak_ptr<Identifier>(id)] {
+      Manager& manager = Get();
+      const auto lock = manager.Lock();
+      const IdPointer waiting = weak.lock();
+      if (waiting == nullptr || waiting->state != IdState::kRouteQuery) return;
+      waiting->state = IdState::kAddressResolved;
+      manager.Tell(waiting, CmEvent::kRouteError, -ETIMEDOUT);
+      manager.Drain();
+    });
+    return 0;
+  }
+  if (!SubnetPath(call.world, *id, &id->path)) {
+    Tell(id, CmEvent::kRouteError, -EINVAL);
+    return 0;
+  }
+  id->state = IdState::kRouteResolved;
+  Tell(id, CmEvent::kRouteResolved, 0);
+  return 0;
+}
+
+// ucma_set_ib_path, rdma_set_ib_path: what the program itself knows of the way.
+int Manager::SetPath(Decision& call, const IdPointer& id, const Path& path) {
+  if (call.Violates(RuleId::rdma_cm_option_path,
+                    !id->HasDevice() || id->state != IdState::kAddressResolved)) {
+    return call.Refuse(RuleId::rdma_cm_option_path);
+  }
+  if (id->HasDevice() && FindDevice(static_cast<uint32_t>(id->place.device))->IsRoce())
+    return call.Unmodelled("a path record of the program's own, on RoCE");
+  id->path = path;
+  id->path.known = true;
   id->state = IdState::kRouteResolved;
   Tell(id, CmEvent::kRouteResolved, 0);
   return 0;
@@ -428,9 +556,109 @@ Message Manager::Begin(const IdPointer& id, MessageKind kind) const {
   message.to = id->peer;
   message.port_space = id->port_space;
   message.qp_type = id->qp_type;
-  message.source = id->source;
-  message.target = id->target;
   return message;
+}
+
+namespace {
+
+// cma.c:cma_user_data_offset: what stands in front of the program's data in a request.
+size_t HeaderSize(const Identifier& id) { return id.source.family == kFamilyIb ? 0 : kHeader; }
+
+// rdma_get_service_id
+uint64_t ServiceOf(const Identifier& id, const Address& address) {
+  if (address.family == kFamilyIb) return address.service;
+  return (uint64_t{id.port_space} << 16) + address.port;
+}
+
+// struct cma_hdr at the start of a request's private data: version, IP version, port and the two
+// addresses. Of AF_IB the program has put it there itself, if it wants to be understood.
+struct IpHeader {
+  uint8_t version = 0, ip_version = 0;
+  Address source, target;  // the requester's own and the one that it asks for
+};
+
+void FormatHeader(const Identifier& id, uint8_t data[kHeader]) {
+  std::memset(data, 0, kHeader);
+  const bool four = id.source.family == AF_INET;
+  data[1] = static_cast<uint8_t>((four ? 4 : 6) << 4);
+  data[2] = static_cast<uint8_t>(id.source.port >> 8);
+  data[3] = static_cast<uint8_t>(id.source.port);
+  const size_t from = four ? 12 : 0;
+  std::memcpy(data + 4 + from, id.source.gid + from, 16 - from);
+  std::memcpy(data + 20 + from, id.target.gid + from, 16 - from);
+}
+
+IpHeader ReadHeader(const Message& request) {
+  const uint8_t* const data = request.parameters.private_data;
+  IpHeader header;
+  header.version = data[0];
+  header.ip_version = data[1] >> 4;
+  const bool four = header.ip_version == 4;
+  for (const auto& [address, at] :
+       {std::pair{&header.source, data + 4}, std::pair{&header.target, data + 20}}) {
+    address->family = four ? AF_INET : AF_INET6;
+    if (four) {
+      address->gid[10] = address->gid[11] = 0xff;
+      std::memcpy(address->gid + 12, at + 12, 4);
+    } else {
+      std::memcpy(address->gid, at, 16);
+    }
+  }
+  header.source.port = static_cast<uint16_t>(data[2] << 8 | data[3]);
+  header.target.port = static_cast<uint16_t>(request.service);
+  return header;
+}
+
+// cma_get_net_dev, validate_net_dev: an interface of the port that the request comes to, with a way
+// back to where it comes from.
+bool HasInterfaceFor(const World& world, const IpHeader& header, const Place& there) {
+  const PortImage& port = FindDevice(static_cast<uint32_t>(there.device))->port(there.port);
+  if (port.ndev[0] == '\0') return false;
+  const Address *const source = &header.source, *const target = &header.target;
+  if (header.ip_version == 4 &&
+      (source->IsZero() || source->IsLoopback() || target->IsZero() || target->IsLoopback())) {
+    return false;
+  }
+  Address way = *source;
+  if (way.IsLinkLocal()) way.scope = port.ndev_ifindex;
+  return HasRoute(world, way);
+}
+
+// cma_match_private_data
+bool WantsRequest(const PortHolder& holder, const IpHeader& header) {
+  const bool any = holder.address.IsAny();
+  if ((any && !holder.family_only) || holder.address.family == kFamilyIb) return true;
+  if (header.ip_version != (holder.address.family == AF_INET ? 4 : 6)) return false;
+  return any || std::memcmp(holder.address.gid, header.target.gid, 16) == 0;
+}
+
+constexpr int kNoSuchService = -1, kNoListener = -2;
+
+}  // namespace
+
+// cm.c:cm_find_listen, then cma.c: cma_ib_id_from_event, cma_find_listener. The process that
+// listens and its identifier, or why nobody does.
+int Manager::FindListener(const Message& request, const Place& there, uint32_t* listener) const {
+  const auto port = static_cast<uint16_t>(request.service);
+  const auto space = static_cast<uint16_t>(request.service >> 16);
+  std::vector<PortHolder> all = Holders(nullptr);
+  const std::vector<PortHolder> others = wire_.Others();
+  all.insert(all.end(), others.begin(), others.end());
+  std::erase_if(all, [&](const PortHolder& holder) {
+    return !holder.listening || holder.port_space != space || holder.port != port ||
+           (holder.device >= 0 && holder.device != there.device);
+  });
+  if (all.empty() || (request.service >> 32) != 0) return kNoSuchService;
+  const IpHeader header = ReadHeader(request);
+  const bool ip = header.ip_version == 4 || header.ip_version == 6;
+  if (header.version != 0 || (ip && !HasInterfaceFor(*world_, header, there))) return kNoListener;
+  for (const PortHolder& holder : all) {
+    if (!WantsRequest(holder, header)) continue;
+    if (!ip && holder.address.family != kFamilyIb) continue;  // cma_match_net_dev
+    *listener = holder.number;
+    return holder.process;
+  }
+  return kNoListener;
 }
 
 void Manager::Send(int process, Message message) {
@@ -449,6 +677,23 @@ void Manager::Drain() {
     Receive(message);
   }
   loop_.clear();
+  for (const auto& [number, id] : ids_) TrackId(*id);
+}
+
+// rdma_restrack_add, of those that have a device.
+void Manager::TrackId(Identifier& id) const {
+  if (!id.HasDevice() || id.removed) return;
+  Tracked entry = {};
+  entry.type = TrackType::kCmId;
+  entry.device = static_cast<uint8_t>(id.place.device);
+  entry.kind = id.qp_type;
+  entry.state = static_cast<uint8_t>(id.state);
+  entry.port = id.place.port;
+  entry.qpn = id.qpn;
+  entry.port_space = id.port_space;
+  WriteAddress(id.source, entry.source);
+  WriteAddress(id.target, entry.target);
+  TrackEntry(world_->image(), entry, &id.track);
 }
 
 uint8_t Manager::AckTimeout(const Identifier&, uint8_t delay, uint8_t life) const {
@@ -461,12 +706,26 @@ uint8_t Manager::AckTimeout(const Identifier&, uint8_t delay, uint8_t life) cons
   return static_cast<uint8_t>(std::min(31, timeout));
 }
 
+namespace {
+
+// The port that a message to the other side comes to.
+bool FindArrival(const Identifier& id, Place* place) {
+  Address gid;
+  gid.family = kFamilyIb;
+  std::memcpy(gid.gid, id.path.target, 16);
+  const Device& device = *FindDevice(static_cast<uint32_t>(id.place.device));
+  return FindPlace(device.world(), device.IsRoce() ? id.target : gid, place);
+}
+
+}  // namespace
+
 // rdma_connect
 int Manager::Connect(Decision& call, const IdPointer& id, const ConnectionParameters& parameters,
                      const Ece& ece) {
   if (id->state != IdState::kRouteResolved) return call.Refuse(RuleId::rdma_cm_connect_state);
   const bool datagram = id->qp_type == kUd;
-  const size_t room = (datagram ? kSidrRequestData : kRequestData) - kHeader;
+  const size_t header = HeaderSize(*id);
+  const size_t room = (datagram ? kSidrRequestData : kRequestData) - header;
   if (call.Violates(RuleId::rdma_cm_private_data, parameters.private_length > room))
     return call.Refuse(RuleId::rdma_cm_private_data);
   if (!datagram && id->qp_type != kRc && id->qp_type != kUc)
@@ -477,9 +736,7 @@ int Manager::Connect(Decision& call, const IdPointer& id, const ConnectionParame
   id->ece = ece;
   const Device& device = *FindDevice(static_cast<uint32_t>(id->place.device));
   const uint8_t delay = device.attributes().local_ca_ack_delay;
-  const uint8_t life = id->ack_timeout_set && id->ack_timeout != 0
-                           ? static_cast<uint8_t>(id->ack_timeout - 1)
-                           : kPacketLife;
+  const uint8_t life = id->path.life;
   id->timeout = static_cast<uint8_t>(life + 1);
   id->responder_resources = parameters.responder_resources;
   id->initiator_depth = parameters.initiator_depth;
@@ -490,31 +747,23 @@ int Manager::Connect(Decision& call, const IdPointer& id, const ConnectionParame
   request.parameters.rnr_retry_count = Smaller(parameters.rnr_retry_count, 7);
   request.psn = id->psn;
   request.timeout = AckTimeout(*id, delay, life);
-  request.mtu = id->mtu;
+  request.path = id->path;
+  request.service = ServiceOf(*id, id->target);
   request.ece = ece;
+  if (header != 0) FormatHeader(*id, request.parameters.private_data);
+  std::memcpy(request.parameters.private_data + header, parameters.private_data,
+              parameters.private_length);
 
-  // Who listens there? cma_find_listener
-  int process = -1;
+  // Who listens there?
   uint32_t listener = 0;
-  std::vector<PortHolder> all = Holders(nullptr);
-  const std::vector<PortHolder> others = wire_.Others();
-  all.insert(all.end(), others.begin(), others.end());
-  for (const PortHolder& holder : all) {
-    if (!holder.listening || holder.port_space != id->port_space ||
-        holder.port != id->target.port) {
-      continue;
-    }
-    const bool family = holder.address.family == id->target.family ||
-                        (holder.address.family == AF_INET6 && !holder.family_only);
-    if (!family || (!holder.address.IsZero() && !holder.address.SameHost(id->target))) continue;
-    process = holder.process;
-    listener = holder.number;
-    break;
-  }
+  int process = kNoSuchService;
+  if (FindArrival(*id, &request.place)) process = FindListener(request, request.place, &listener);
   if (process < 0) {
     Message reply = request;
     reply.kind = datagram ? MessageKind::kSidrReply : MessageKind::kReject;
-    reply.status = datagram ? kSidrUnsupported : kUnsupportedService;
+    const bool unknown = process == kNoSuchService;
+    reply.status = datagram ? (unknown ? kSidrUnsupported : kSidrReject)
+                            : (unknown ? kUnsupportedService : kConsumerDefined);
     reply.to = id->key;
     reply.parameters = {};
     loop_.push_back(reply);
@@ -637,6 +886,9 @@ namespace {
 
 void Put32(uint8_t* at, uint32_t value) { std::memcpy(at, &value, sizeof(value)); }
 
+// In host order.
+uint32_t FlowLabel(const Path& path) { return __builtin_bswap32(path.flow); }
+
 void BeginEvent(Event* event, const IdPointer& id, uint64_t uid, uint32_t number, CmEvent kind,
                 int status) {
   std::memcpy(event->bytes, &uid, sizeof(uid));
@@ -699,14 +951,22 @@ void Manager::TellDatagram(const IdPointer& id, CmEvent kind, int status,
 }
 
 // ib_copy_ah_attr_to_user of ib_init_ah_attr_from_path
-void Manager::WritePath(const Identifier& id, const uint8_t target[16], uint8_t out[32]) const {
+void Manager::WritePath(const Identifier& id, uint8_t out[32]) const {
   std::memset(out, 0, 32);
-  std::memcpy(out, target, 16);
-  out[20] = id.place.gid_index;
-  out[21] = kHopLimit;
-  out[22] = id.service_type;
-  out[26] = id.service_type >> 5;  // sl: iboe_tos_to_sl of an interface without a priority map
-  out[29] = 1;                     // is_global
+  const Path& path = id.path;
+  const bool roce = FindDevice(static_cast<uint32_t>(id.place.device))->IsRoce();
+  if (roce || path.hop_limit != 0) {
+    std::memcpy(out, path.target, 16);
+    const uint32_t flow = FlowLabel(path);
+    std::memcpy(out + 16, &flow, 4);
+    out[20] = id.place.gid_index;
+    out[21] = path.hop_limit;
+    out[22] = path.traffic_class;
+    out[29] = 1;  // is_global
+  }
+  std::memcpy(out + 24, &path.target_lid, 2);
+  out[26] = path.service_level;
+  out[28] = path.rate;
   out[30] = id.place.port;
 }
 
@@ -860,8 +1120,7 @@ void Manager::ReceiveRequest(const Message& message) {
   if (listener == nullptr || listener->state != IdState::kListen || !kind_fits)
     return refuse(datagram ? kSidrUnsupported : kUnsupportedService);
   Place place;
-  if (!FindPlace(*world_, message.target, &place))
-    return refuse(datagram ? kSidrUnsupported : kUnsupportedService);
+  place = message.place;
   if (listener->backlog == 0) {
     // The kernel drops it, and the other side sends it again until there is room.
     trace::Event("unmodelled", "a connection request beyond the listener's backlog");
@@ -876,9 +1135,33 @@ void Manager::ReceiveRequest(const Message& message) {
   id->qp_type = datagram ? uint8_t{kUd} : message.qp_type;
   id->state = IdState::kConnect;
   id->cm = datagram ? CmState::kSidrRequestReceived : CmState::kRequestReceived;
-  id->source = message.target;
-  id->target = message.source;
-  id->place = place;
+  // cma_save_net_info: the family is the listener's.
+  const IpHeader header = ReadHeader(message);
+  const bool by_gid = listener->source.family == kFamilyIb;
+  if (!datagram) {
+    id->path = Reversed(message.path, message.service, message.timeout);
+  }
+  if (by_gid) {
+    id->source = id->target = {};
+    id->source.family = id->target.family = kFamilyIb;
+    if (datagram) {
+      id->source = listener->source;
+    } else {
+      id->source.pkey = id->target.pkey = id->path.pkey;
+      id->source.flow = id->target.flow = id->path.flow;
+      std::memcpy(id->source.gid, id->path.source, 16);
+      std::memcpy(id->target.gid, id->path.target, 16);
+      id->source.service = message.service;
+      id->source.port = static_cast<uint16_t>(message.service);
+    }
+    id->source.service_mask = ~0ULL;
+  } else {
+    id->source = header.target;
+    id->target = header.source;
+  }
+  Attach(id, place);
+  std::memcpy(id->source_gid, message.path.target, 16);
+  std::memcpy(id->target_gid, message.path.source, 16);
   id->peer_process = message.from_process;
   id->peer = message.from;
   id->peer_qpn = message.parameters.qpn;
@@ -888,7 +1171,6 @@ void Manager::ReceiveRequest(const Message& message) {
   id->responder_resources = message.parameters.initiator_depth;
   id->retry_count = message.parameters.retry_count;
   id->rnr_retry_count = message.parameters.rnr_retry_count;
-  id->mtu = message.mtu;
   // cm_req_handler: the life of a packet follows from the requester's timeout.
   const uint8_t life = message.timeout > 0 ? static_cast<uint8_t>(message.timeout - 1) : 0;
   id->timeout = static_cast<uint8_t>(life + 1);
@@ -901,8 +1183,10 @@ void Manager::ReceiveRequest(const Message& message) {
   ConnectionParameters seen = message.parameters;
   seen.responder_resources = message.parameters.initiator_depth;
   seen.initiator_depth = message.parameters.responder_resources;
-  seen.private_length =
-      static_cast<uint8_t>((datagram ? kSidrRequestData : kRequestData) - kHeader);
+  const size_t offset = HeaderSize(*listener);
+  seen.private_length = static_cast<uint8_t>((datagram ? kSidrRequestData : kRequestData) - offset);
+  std::memset(seen.private_data, 0, sizeof(seen.private_data));
+  std::memcpy(seen.private_data, message.parameters.private_data + offset, seen.private_length);
   seen.qkey = 0;
   if (datagram) {
     seen.qpn = 0;
@@ -932,7 +1216,7 @@ void Manager::ReceiveReply(const IdPointer& id, const Message& message) {
     }
     id->qkey = parameters.qkey;
     uint8_t path[32];
-    WritePath(*id, id->target.gid, path);
+    WritePath(*id, path);
     TellDatagram(id, CmEvent::kEstablished, 0, parameters, path);
     return;
   }
@@ -965,35 +1249,66 @@ int Manager::Join(Decision& call, const IdPointer& id, const Address& group, boo
   if (call.Violates(RuleId::rdma_cm_join_service, id->qp_type != kUd))
     return call.Refuse(RuleId::rdma_cm_join_service);
   const Device& device = *FindDevice(static_cast<uint32_t>(id->place.device));
-  if (!device.IsRoce()) return call.Unmodelled("multicast groups of the subnet administrator");
+  if (device.IsIwarp()) return call.Unmodelled("multicast groups of iWARP devices");
+  if (!device.IsRoce()) return JoinSubnet(call, id, group, uid, member);
   if (group.IsZero()) return call.Refuse(RuleId::rdma_cm_join_address);
   if (id->loopback) return call.Refuse(RuleId::rdma_cm_route_interface);
   constexpr uint8_t kRoceV2 = 2;
   const bool second = DefaultGidType(call.world, device.port(id->place.port)) == kRoceV2;
   if (group.family == AF_INET6 && second) return call.Refuse(RuleId::rdma_cm_join_ipv6);
   if (id->qkey == 0) id->qkey = kDefaultQkey;
-  uint32_t number = 0;
-  while (members_.count(number) != 0) ++number;
-  members_[number] = {id, id->file, uid, 0};
-  *member = number;
-
   uint8_t mgid[16];
   std::memcpy(mgid, group.gid, sizeof(mgid));
   if (group.family == AF_INET && !second) {  // cma_iboe_set_mgid
     mgid[0] = 0xff;
     mgid[1] = 0x0e;
   }
+  uint8_t way[32] = {};
+  std::memcpy(way, mgid, 16);
+  way[20] = id->place.gid_index;
+  way[21] = second && group.family == AF_INET ? kHopLimit : 1;
+  way[22] = id->service_type;
+  way[26] = id->service_type >> 5;
+  way[29] = 1;  // is_global
+  way[30] = id->place.port;
+  *member = AddMember(id, uid, way);
+  return 0;
+}
+
+// cma_join_ib_multicast, cma_make_mc_event: ib_init_ah_from_mcmember
+int Manager::JoinSubnet(Decision& call, const IdPointer& id, const Address& group, uint64_t uid,
+                        uint32_t* member) {
+  if (!id->has_broadcast) return call.Refuse(RuleId::rdma_cm_join_broadcast);
+  if (group.IsAny()) return call.Unmodelled("a group that the subnet administrator names");
+  constexpr uint32_t kBroadcastQkey = 0x0b1b;  // OSM_IPOIB_BROADCAST_MGRP_QKEY
+  if (id->qkey == 0) id->qkey = id->port_space == kIpoib ? kBroadcastQkey : kDefaultQkey;
+  uint8_t way[32] = {};
+  GroupGid(group, id->port_space == kUdp, id->pkey, way);
+  const PortImage& port = FindDevice(static_cast<uint32_t>(id->place.device))->port(id->place.port);
+  const Group joined = JoinedGroup(port, way);
+  way[20] = id->place.gid_index;
+  std::memcpy(way + 24, &joined.lid, 2);
+  way[28] = joined.rate;
+  way[29] = 1;  // is_global
+  way[30] = id->place.port;
+  *member = AddMember(id, uid, way);
+  return 0;
+}
+
+uint32_t Manager::AddMember(const IdPointer& id, uint64_t uid, const uint8_t way[32]) {
+  uint32_t number = 0;
+  while (members_.count(number) != 0) ++number;
+  members_[number] = {id, id->file, uid, 0};
   Event event;
   BeginEvent(&event, id, uid, number, CmEvent::kMulticastJoin, 0);
   event.group = number + 1;
   uint8_t* at = event.bytes + kParameters;
   Put32(at, kMulticastQpn);
   Put32(at + 4, id->qkey);
-  WritePath(*id, mgid, at + 8);
-  at[8 + 21] = second && group.family == AF_INET ? kHopLimit : 1;
+  std::memcpy(at + 8, way, 32);
   id->file->events().push_back(std::move(event));
   id->file->Signal();
-  return 0;
+  return number;
 }
 
 int Manager::Leave(Decision& call, CmFile* file, uint32_t member, uint32_t* events_reported) {

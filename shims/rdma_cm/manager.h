@@ -43,6 +43,7 @@ class Manager {
   int ResolveAddress(Decision& call, const IdPointer& id, const Address& source,
                      const Address& target, uint32_t timeout_ms);
   int ResolveRoute(Decision& call, const IdPointer& id, uint32_t timeout_ms);
+  int SetPath(Decision& call, const IdPointer& id, const Path& path);
   int Listen(Decision& call, const IdPointer& id);
   int Connect(Decision& call, const IdPointer& id, const ConnectionParameters& parameters,
               const Ece& ece);
@@ -54,11 +55,13 @@ class Manager {
   // rdma_join_multicast: `member` is the membership's number, `uid` the program's.
   int Join(Decision& call, const IdPointer& id, const Address& group, bool send_only, uint64_t uid,
            uint32_t* member);
+  int JoinSubnet(Decision& call, const IdPointer& id, const Address& group, uint64_t uid,
+                 uint32_t* member);
   int Leave(Decision& call, CmFile* file, uint32_t member, uint32_t* events_reported);
   void CountGroupEvent(uint32_t member);
 
   // struct ib_uverbs_ah_attr of the way to the peer.
-  void WritePath(const Identifier& id, const uint8_t target[16], uint8_t out[32]) const;
+  void WritePath(const Identifier& id, uint8_t out[32]) const;
   // What is to be done at the end of every call: messages of this process to itself.
   void Drain();
   // An event whose read creates the request's identifier, in kernels before 5.10.
@@ -86,6 +89,9 @@ class Manager {
   std::vector<PortHolder> Holders(const Identifier* but) const;
   void Publish();
   void Attach(const IdPointer& id, const Place& place);
+  bool FindOnSubnet(const Address& target, Place* place) const;
+  int AskSubnet(Decision& call, const IdPointer& id, const Device& device, uint32_t timeout_ms);
+  int FindListener(const Message& request, const Place& there, uint32_t* listener) const;
   void Send(int process, Message message);
   Message Begin(const IdPointer& id, MessageKind kind) const;
   void SendDisconnect(const IdPointer& id, bool reply);
@@ -93,6 +99,9 @@ class Manager {
   uint32_t FreeNumber() const;
   IdPointer FindKey(uint32_t key) const;
   void Watch();
+  void TrackId(Identifier& id) const;
+  // A membership with its event, which has that ib_uverbs_ah_attr: its number.
+  uint32_t AddMember(const IdPointer& id, uint64_t uid, const uint8_t way[32]);
 
   void Receive(const Message& message);
   void ReceiveRequest(const Message& message);

@@ -30,6 +30,22 @@ uint32_t Requested(CmFixture& f) {
   return f.Next().id;
 }
 
+constexpr char kFirstGid[] = "fe80::200:c0ff:fe00:100", kSecondGid[] = "fe80::200:c0ff:fe00:200";
+constexpr uint64_t kTcpService = 0x01060000;  // RDMA_IB_IP_PS_TCP
+
+uint16_t Big16(const Bytes& bytes, size_t at) {
+  return static_cast<uint16_t>(bytes[at] << 8 | bytes[at + 1]);
+}
+uint64_t Big64(const Bytes& bytes, size_t at) {
+  uint64_t value;
+  std::memcpy(&value, bytes.data() + at, sizeof(value));
+  return __builtin_bswap64(value);
+}
+bool HasGid(const Bytes& bytes, size_t at, const char* text) {
+  uint8_t gid[16];
+  return inet_pton(AF_INET6, text, gid) == 1 && std::memcmp(bytes.data() + at, gid, 16) == 0;
+}
+
 // Errnos from core/ucma.c, cma.c, cm.c and addr.c of the releases named.
 const Off kOffences[] = {
     {"debian-7.3.4", "rdma_cm.credentials", EACCES,
@@ -249,6 +265,32 @@ const Off kOffences[] = {
        EXPECT_EQ(0, f.JoinGroup(id, "239.0.0.1"));
        f.use = 1;
        return f.Command(17, Body(16).At<uint64_t>(0, CmFixture::Address(&f.reply)), 4);
+     }},
+    {"debian-7.3.4", "rdma_cm.bind.ipoib", EINVAL,
+     [](CmFixture& f) { return f.Bind(f.Made(2), "10.0.0.1"); }},
+    {"linux-6.12", "rdma_cm.bind.device", ENODEV,
+     [](CmFixture& f) { return f.BindGid(f.Made(), kFirstGid, kTcpService); }},
+    {"debian-7.3.4", "rdma_cm.bind.service", EPROTONOSUPPORT,
+     [](CmFixture& f) { return f.BindGid(f.Made(), "::", 0x01110000); }},
+    {"linux-4.4", "rdma_cm.bind.service", EPROTONOSUPPORT,
+     [](CmFixture& f) { return f.BindGid(f.Made(2), "::", 0, 0); }},
+    {"debian-7.3.4", "rdma_cm.resolve.subnet", ENODEV,
+     [](CmFixture& f) { return f.ResolveGid(f.Made(), "fec0::1", kTcpService | 7000); }},
+    {"linux-6.12", "rdma_cm.route.interface", ENODEV,
+     [](CmFixture& f) {
+       const uint32_t id = f.Made();
+       EXPECT_EQ(0, f.ResolveGid(id, kFirstGid, kTcpService | 7000)) << "rdma_cap_af_ib: RoCE, too";
+       return f.Route(id);
+     }},
+    {"debian-7.3.4", "rdma_cm.option.path", EINVAL,
+     [](CmFixture& f) {
+       const uint8_t half[36] = {};
+       return f.Option(f.Made(), 1, 1, half, sizeof(half));
+     }},
+    {"linux-4.4", "rdma_cm.option.path", EINVAL,
+     [](CmFixture& f) {
+       const uint32_t record[18] = {1 | 2 | 32};
+       return f.Option(f.Made(), 1, 1, record, sizeof(record));
      }},
     {"debian-7.3.4", "rdma_cm.migrate.none", ENOENT,
      [](CmFixture& f) {
@@ -489,6 +531,230 @@ TEST(RdmaCm, ReuseNeedsBothSides) {
   ASSERT_EQ(0, f.Bind(first, "10.0.0.1", 7000));
   ASSERT_EQ(0, f.Bind(second, "10.0.0.1", 7000));
   EXPECT_EQ(-EADDRINUSE, f.Listen(second)) << "a listener is alone";
+}
+
+class Infiniband : public CmFixture {
+ public:
+  explicit Infiniband(const char* kernel = "debian-7.3.4") : CmFixture(kernel, "mlx5") {}
+  // Bound to the first port, on the way to the second.
+  uint32_t Across(uint16_t port_space = kTcp) {
+    const uint32_t id = Made(port_space);
+    EXPECT_EQ(0, Bind(id, "10.0.0.1"));
+    EXPECT_EQ(0, Resolve(id, "10.0.0.2", 7000));
+    EXPECT_EQ(0U, Next().event);
+    return id;
+  }
+  uint32_t Routed(uint32_t id) {
+    EXPECT_EQ(0, Route(id));
+    EXPECT_EQ(2U, Next().event) << "RDMA_CM_EVENT_ROUTE_RESOLVED";
+    return id;
+  }
+};
+
+// addr.c:rdma_translate_ip of an interface of ARPHRD_INFINIBAND, cma.c:rdma_read_gids.
+TEST(RdmaCmInfiniband, IpAddressesLeadToThePortsGids) {
+  Infiniband f;
+  const uint32_t id = f.Across();
+  ASSERT_EQ(0, f.Query(19, id, 0, 280));
+  EXPECT_EQ(0x0200c0fffe000100U, Big64(f.answer, 0)) << "the device of 10.0.0.1";
+  EXPECT_EQ(1, f.answer[8]);
+  EXPECT_EQ(0xffff, Big16(f.answer, 10)) << "of the interface's broadcast address";
+  EXPECT_EQ(16, f.answer[12]) << "still a sockaddr_in";
+  ASSERT_EQ(0, f.Query(19, id, 2, 280));
+  EXPECT_EQ(27, f.answer[16]) << "AF_IB";
+  EXPECT_EQ(0xffff, Big16(f.answer, 18));
+  EXPECT_TRUE(HasGid(f.answer, 16 + 8, kFirstGid));
+  EXPECT_TRUE(HasGid(f.answer, 16 + 128 + 8, kSecondGid));
+  EXPECT_EQ(kTcpService | 7000, Big64(f.answer, 16 + 128 + 24)) << "rdma_get_service_id";
+}
+
+// cma.c:cma_query_ib_route; what opensm answers: osm_sa_path_record.c:pr_rcv_build_pr.
+TEST(RdmaCmInfiniband, TheSubnetAnswersForPaths) {
+  Infiniband f;
+  const uint32_t id = f.Across();
+  ASSERT_EQ(0, f.Query(19, id, 1, 80));
+  EXPECT_EQ(0U, Word(f.answer, 0)) << "none yet";
+  f.Routed(id);
+  ASSERT_EQ(0, f.Query(19, id, 1, 80));
+  EXPECT_EQ(1U, Word(f.answer, 0));
+  const size_t record = 16;
+  EXPECT_TRUE(HasGid(f.answer, record + 8, kSecondGid));
+  EXPECT_TRUE(HasGid(f.answer, record + 24, kFirstGid));
+  EXPECT_EQ(2, Big16(f.answer, record + 40)) << "LID of the target";
+  EXPECT_EQ(1, Big16(f.answer, record + 42));
+  EXPECT_EQ(0, f.answer[record + 47]) << "no hop limit within the subnet";
+  EXPECT_EQ(0x80, f.answer[record + 49]) << "reversible";
+  EXPECT_EQ(0xffff, Big16(f.answer, record + 50));
+  EXPECT_EQ(0x80 | 5, f.answer[record + 54]) << "4096 bytes";
+  EXPECT_EQ(0x80 | 16, f.answer[record + 55]) << "IB_RATE_100_GBPS: four lanes of EDR";
+  EXPECT_EQ(0x80 | 18, f.answer[record + 56]) << "OSM_DEFAULT_SUBNET_TIMEOUT";
+  ASSERT_EQ(0, f.Query(5, id, 0, 208));
+  EXPECT_EQ(2, Big16(f.answer, 8 + 32));
+  EXPECT_EQ(16, f.answer[8 + 60]) << "rate";
+
+  ASSERT_EQ(0, f.QpAttributes(id, 1));
+  f.use = 1;
+  const uint32_t listener = f.Made();
+  ASSERT_EQ(0, f.Bind(listener, "10.0.0.2", 7000));
+  ASSERT_EQ(0, f.Listen(listener));
+  f.use = 0;
+  ASSERT_EQ(0, f.Connect(id, 1));
+  f.use = 1;
+  const auto request = f.Next();
+  ASSERT_EQ(4U, request.event);
+  EXPECT_EQ(56, request.bytes[20 + 264]) << "behind struct cma_hdr";
+  ASSERT_EQ(0, f.QpAttributes(request.id, 2));
+  EXPECT_EQ(0, f.attributes[40 + 29]) << "no global route";
+  EXPECT_EQ(1U, Word(f.attributes, 40 + 24) & 0xffff) << "back to LID 1";
+  EXPECT_EQ(16, f.attributes[40 + 28]) << "static rate";
+  EXPECT_EQ(5U, Word(f.attributes, 12)) << "path MTU";
+  ASSERT_EQ(0, f.Query(19, request.id, 0, 280));
+  EXPECT_EQ(0x0200c0fffe000200U, Big64(f.answer, 0)) << "the device that it came to";
+}
+
+TEST(RdmaCmInfiniband, WhatTheSubnetDoesNotKnow) {
+  Infiniband f;
+  const uint32_t id = f.Made();
+  ASSERT_EQ(0, f.ResolveGid(id, "fe80::1234", kTcpService | 7000)) << "the same subnet";
+  EXPECT_EQ(0U, f.Next().event);
+  ASSERT_EQ(0, f.Route(id));
+  const auto seen = f.Next();
+  EXPECT_EQ(3U, seen.event) << "RDMA_CM_EVENT_ROUTE_ERROR";
+  EXPECT_EQ(-EINVAL, seen.status) << "sa_query.c:recv_handler, of an answer that is an error";
+}
+
+TEST(RdmaCmInfiniband, NobodyAnswersForAPortThatIsDown) {
+  Infiniband f;
+  const uint32_t id = f.Across();
+  FindDevice(0)->SetPortState(1, 1, 3);
+  ASSERT_EQ(0, f.Route(id, 1));
+  f.WaitForEvent();
+  const auto seen = f.Next();
+  EXPECT_EQ(3U, seen.event);
+  EXPECT_EQ(-ETIMEDOUT, seen.status);
+}
+
+// A loopback address has a path on InfiniBand, unlike on RoCE.
+TEST(RdmaCmInfiniband, ALoopbackAddressHasARoute) {
+  Infiniband f;
+  const uint32_t id = f.Made();
+  ASSERT_EQ(0, f.Resolve(id, "127.0.0.1", 7000));
+  EXPECT_EQ(0U, f.Next().event);
+  f.Routed(id);
+  ASSERT_EQ(0, f.Query(19, id, 1, 80));
+  EXPECT_EQ(0x80, f.answer[16 + 56]) << "IBTA, table 205: no packet life time for loopback";
+  EXPECT_EQ(1, Big16(f.answer, 16 + 40));
+}
+
+// cma.c: cma_select_ib_ps, cma_bind_port
+TEST(RdmaCmInfiniband, GidsAreBoundWithServiceIds) {
+  Infiniband f;
+  const uint32_t named = f.Made(), any = f.Made();
+  ASSERT_EQ(0, f.BindGid(named, kSecondGid, kTcpService | 7000));
+  ASSERT_EQ(0, f.Query(19, named, 0, 280));
+  EXPECT_EQ(48, f.answer[12]) << "a sockaddr_ib";
+  EXPECT_EQ(kTcpService | 7000, Big64(f.answer, 16 + 24));
+  EXPECT_EQ(0x0200c0fffe000200U, Big64(f.answer, 0));
+  ASSERT_EQ(0, f.BindGid(any, "::", 0, 0));
+  ASSERT_EQ(0, f.Query(19, any, 0, 280));
+  EXPECT_EQ(kTcpService, Big64(f.answer, 16 + 24) & ~0xffffULL);
+  EXPECT_NE(0U, Big64(f.answer, 16 + 24) & 0xffff) << "a port of its own";
+  EXPECT_EQ(~0ULL, Big64(f.answer, 16 + 32));
+  EXPECT_EQ(-EADDRNOTAVAIL, f.BindGid(f.Made(), "::", kTcpService | 7000)) << "somebody has it";
+  EXPECT_EQ(-ENODEV, f.BindGid(f.Made(), "fe80::1234", kTcpService));
+}
+
+// cma.c:cma_resolve_ib_dev
+TEST(RdmaCmInfiniband, ThePortThatAGidIsReachedThrough) {
+  for (const bool first : {false, true}) {
+    Infiniband f(first ? "linux-4.16" : "linux-4.10");
+    const uint32_t id = f.Made();
+    ASSERT_EQ(0, f.ResolveGid(id, kSecondGid, kTcpService | 7000));
+    EXPECT_EQ(0U, f.Next().event);
+    ASSERT_EQ(0, f.Query(19, id, 2, 280));
+    EXPECT_TRUE(HasGid(f.answer, 16 + 8, first ? kFirstGid : kSecondGid));
+    EXPECT_TRUE(HasGid(f.answer, 16 + 128 + 8, kSecondGid));
+  }
+}
+
+// cma.c: cma_user_data_offset, cma_save_ip_info, cma_find_listener: of an address of the family
+// AF_IB the program puts the header into its private data itself.
+TEST(RdmaCmInfiniband, GidsConnect) {
+  const struct {
+    uint8_t version, ip_version;
+    const char* why;
+    uint32_t event;  // at the listener; 0: none
+  } cases[] = {{0, 0x00, "no header: a request for listeners of AF_IB", 4},
+               {0, 0x60, "an IPv6 header, whose addresses are the GIDs", 4},
+               {1, 0x60, "a version that nobody knows", 0}};
+  for (const auto& it : cases) {
+    Infiniband f;
+    f.use = 1;
+    const uint32_t listener = f.Made(CmFixture::kTcp, 0x3333);
+    ASSERT_EQ(0, f.BindGid(listener, kSecondGid, kTcpService | 7000));
+    ASSERT_EQ(0, f.Listen(listener));
+    f.use = 0;
+    const uint32_t id = f.Made();
+    ASSERT_EQ(0, f.BindGid(id, kFirstGid, kTcpService));
+    ASSERT_EQ(0, f.ResolveGid(id, kSecondGid, kTcpService | 7000));
+    EXPECT_EQ(0U, f.Next().event);
+    f.Routed(id);
+    auto body = CmFixture::Parameters(Body(288).At<uint32_t>(272, id), 0, 92);
+    body.At<uint8_t>(8, it.version).At<uint8_t>(9, it.ip_version);
+    inet_pton(AF_INET6, kFirstGid, body.bytes.data() + 8 + 4);
+    inet_pton(AF_INET6, kSecondGid, body.bytes.data() + 8 + 20);
+    ASSERT_EQ(0, f.Command(6, body)) << "92 bytes are all the program's";
+    if (it.event == 0) {
+      const auto seen = f.Next();
+      EXPECT_EQ(8U, seen.event) << it.why;
+      EXPECT_EQ(28, seen.status) << "IB_CM_REJ_CONSUMER_DEFINED: cm_destroy_id";
+      continue;
+    }
+    f.use = 1;
+    const auto request = f.Next();
+    ASSERT_EQ(it.event, request.event) << it.why;
+    EXPECT_EQ(92, request.bytes[20 + 264]);
+    EXPECT_EQ(it.ip_version, request.bytes[20 + 8 + 1]) << "with its header";
+    ASSERT_EQ(0, f.Query(19, request.id, 0, 280));
+    EXPECT_EQ(27, f.answer[16]) << "cma_save_ib_info";
+    EXPECT_TRUE(HasGid(f.answer, 16 + 8, kSecondGid));
+    EXPECT_TRUE(HasGid(f.answer, 16 + 128 + 8, kFirstGid));
+    EXPECT_EQ(kTcpService | 7000, Big64(f.answer, 16 + 24));
+  }
+}
+
+// cma.c: cma_join_ib_multicast, cma_set_mgid
+TEST(RdmaCmInfiniband, JoinsAGroupOfTheSubnet) {
+  Infiniband f;
+  const uint32_t id = f.Made(CmFixture::kUdp);
+  ASSERT_EQ(0, f.Bind(id, "10.0.0.1"));
+  ASSERT_EQ(0, f.JoinGroup(id, "239.1.2.3"));
+  const auto seen = f.Next();
+  EXPECT_EQ(12U, seen.event);
+  EXPECT_EQ(0x01234567U, Word(seen.bytes, 24));
+  EXPECT_TRUE(HasGid(seen.bytes, 28, "ff12:4001:ffff::f01:203")) << "ip_ib_mc_map";
+  EXPECT_LE(0xc000U, Word(seen.bytes, 28 + 24) & 0xffff) << "a multicast LID";
+  EXPECT_EQ(1, seen.bytes[28 + 29]);
+  const uint32_t by_gid = f.Made(CmFixture::kUdp);
+  ASSERT_EQ(0, f.BindGid(by_gid, kFirstGid, 0x01110000));
+  EXPECT_EQ(-EADDRNOTAVAIL, f.JoinGroup(by_gid, "239.1.2.3")) << "ib_sa_get_mcmember_rec";
+}
+
+// ucma.c:ucma_set_ib_path
+TEST(RdmaCmInfiniband, AProgramMayKnowTheWayItself) {
+  Infiniband f;
+  const uint32_t id = f.Across();
+  uint8_t record[72] = {1 | 2 | 32};
+  std::memcpy(record + 8 + 8, f.image().device[1].ports[0].gids[0].raw, 16);
+  std::memcpy(record + 8 + 24, f.image().device[0].ports[0].gids[0].raw, 16);
+  record[8 + 41] = 7;  // LID
+  record[8 + 54] = 0x80 | 4;
+  ASSERT_EQ(0, f.Option(id, 1, 1, record, sizeof(record)));
+  EXPECT_EQ(2U, f.Next().event);
+  ASSERT_EQ(0, f.Query(19, id, 1, 80));
+  EXPECT_EQ(7, Big16(f.answer, 16 + 40));
+  EXPECT_EQ(0x80 | 4, f.answer[16 + 54]);
+  EXPECT_EQ(-EINVAL, f.Option(id, 1, 1, record, sizeof(record))) << "the route is known";
 }
 
 }  // namespace

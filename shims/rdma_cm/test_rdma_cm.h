@@ -25,11 +25,12 @@
 
 namespace vabi::rdma_cm {
 
-// Two RoCE ports of rxe, 10.0.0.1 and 10.0.0.2, and two open files.
+// Two RoCE ports of rxe, 10.0.0.1 and 10.0.0.2, and two open files; or as many of mlx5, which are
+// InfiniBand ports with the LIDs 1 and 2, GIDs fe80::200:c0ff:fe00:100 and …:200, and IPoIB.
 class CmFixture {
  public:
-  explicit CmFixture(const char* kernel = "debian-7.3.4")
-      : image_(std::make_unique<WorldImage>(Pristine(kernel))),
+  explicit CmFixture(const char* kernel = "debian-7.3.4", const char* provider = "rxe")
+      : image_(std::make_unique<WorldImage>(Pristine(kernel, provider))),
         world_(image_.get()),
         trace_path_(testing::TempDir() + "/rdma_cm_test." + std::to_string(getpid())) {
     TestDriver::script() = {};
@@ -66,6 +67,14 @@ class CmFixture {
   class Body {
    public:
     explicit Body(size_t size) : bytes(size) {}
+    // struct sockaddr_ib
+    Body& Gid(size_t at, const char* text, uint64_t service = 0, uint64_t mask = ~0ULL) {
+      At<uint16_t>(at, 27);
+      At<uint16_t>(at + 2, 0xffff);
+      EXPECT_EQ(1, Parse(true, text, bytes.data() + at + 8));
+      At<uint64_t>(at + 24, __builtin_bswap64(service));
+      return At<uint64_t>(at + 32, __builtin_bswap64(mask));
+    }
     template <typename Type>
     Body& At(size_t at, Type value) {
       std::memcpy(bytes.data() + at, &value, sizeof(value));
@@ -119,6 +128,14 @@ class CmFixture {
   long Bind(uint32_t id, const char* ip, uint16_t port = 0, uint32_t scope = 0) {
     const uint16_t size = std::strchr(ip, ':') != nullptr ? 28 : 16;
     return Command(20, Body(136).At<uint32_t>(0, id).At<uint16_t>(4, size).Ip(8, ip, port, scope));
+  }
+  long BindGid(uint32_t id, const char* gid, uint64_t service = 0, uint64_t mask = ~0ULL) {
+    return Command(20,
+                   Body(136).At<uint32_t>(0, id).At<uint16_t>(4, 48).Gid(8, gid, service, mask));
+  }
+  long ResolveGid(uint32_t id, const char* gid, uint64_t service) {
+    return Command(21, Body(272).At<uint32_t>(0, id).At<uint32_t>(4, 2000).At<uint16_t>(10, 48).Gid(
+                           16 + 128, gid, service));
   }
   long Resolve(uint32_t id, const char* ip, uint16_t port = 0, uint32_t scope = 0) {
     const uint16_t size = std::strchr(ip, ':') != nullptr ? 28 : 16;
@@ -264,11 +281,12 @@ class CmFixture {
   }
 
  private:
-  static const WorldImage& Pristine(const std::string& kernel) {
+  static const WorldImage& Pristine(const std::string& kernel, const char* provider) {
     static auto* worlds = new std::map<std::string, std::unique_ptr<TestWorld>>;
-    std::unique_ptr<TestWorld>& world = (*worlds)[kernel];
+    std::unique_ptr<TestWorld>& world = (*worlds)[kernel + provider];
     if (!world) {
-      world = std::make_unique<TestWorld>(kernel, std::initializer_list<const char*>{"rxe", "rxe"});
+      world = std::make_unique<TestWorld>(kernel,
+                                          std::initializer_list<const char*>{provider, provider});
     }
     return world->image();
   }

@@ -22,7 +22,7 @@
 namespace vabi::rdma_cm {
 namespace {
 
-constexpr uint32_t kMagic = 0x6d635656;  // and this form of Message
+constexpr uint32_t kMagic = 0x6d635657;  // and this form of Message
 constexpr int kLookMs = 100;             // how often processes are looked after
 constexpr size_t kMaxHolders = 256;      // of one process
 

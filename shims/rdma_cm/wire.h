@@ -31,10 +31,12 @@ struct Message {
   uint32_t from = 0, to = 0;  // identifiers
   uint16_t port_space = 0;
   uint8_t qp_type = 0;
-  Address source, target;
-  uint32_t status = 0;  // reason of a rejection, status of a SIDR reply
+  uint64_t service = 0;  // of a request, in host order
+  Place place;           // where it arrives
+  Path path;             // of a request: the requester's
+  uint32_t status = 0;   // reason of a rejection, status of a SIDR reply
   uint32_t psn = 0;
-  uint8_t timeout = 0, ack_delay = 0, mtu = 0;
+  uint8_t timeout = 0, ack_delay = 0;
   Ece ece;
   ConnectionParameters parameters;
 };
@@ -45,6 +47,7 @@ struct PortHolder {
   uint32_t number = 0;
   uint16_t port_space = 0, port = 0;
   Address address;
+  int32_t device = -1;  // that it is bound to
   bool reuse = false, family_only = false, listening = false;
 };
 

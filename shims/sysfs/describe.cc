@@ -123,6 +123,7 @@ void DescribeMad(const WorldImage& image, Tree* tree) {
   tree->Add("/sys/class/infiniband_mad/abi_version", "5\n");  // IB_USER_MAD_ABI_VERSION
   ForEachMadNode(image, [&](const MadNode& mad) {
     const DeviceImage& device = image.device[mad.device];
+    if (device.name[0] == '\0') return;
     const std::string name = mad.Prefix() + std::to_string(mad.number);
     AddClassDevice(
         image, device, "infiniband_mad", name,
@@ -185,9 +186,26 @@ void DescribeSysfs(const WorldImage& image, Tree* tree) {
   tree->AddDirectory("/sys/class/infiniband");
   tree->Add("/sys/class/infiniband_verbs/abi_version",
             Format("%lld\n", static_cast<long long>(KnobOf(image, KnobId::class_abi))));
-  for (uint32_t i = 0; i < image.device_count; ++i) DescribeDevice(image, image.device[i], tree);
+  for (uint32_t i = 0; i < image.device_count; ++i) {
+    if (image.device[i].name[0] != '\0') DescribeDevice(image, image.device[i], tree);
+  }
   if (KnobOf(image, KnobId::modules_mad) != 0) DescribeMad(image, tree);
   if (KnobOf(image, KnobId::modules_cm) != 0) DescribeConnectionManager(image, tree);
+}
+
+void TakeAway(uint32_t device, WorldImage* image) {
+  DeviceImage& taken = image->device[device];
+  const auto absent = [&](uint32_t major, uint32_t minor) {
+    for (uint32_t i = 0; i < image->node_count; ++i) {
+      NodeView& node = image->node[i];
+      if (node.major == major && node.minor == minor) node.present = 0;
+    }
+  };
+  absent(taken.major, taken.minor);
+  ForEachMadNode(*image, [&](const MadNode& mad) {
+    if (mad.device == device) absent(kMadMajor, mad.minor);
+  });
+  taken.name[0] = '\0';
 }
 
 void DescribeDev(const WorldImage& image, Tree* tree) {

@@ -17,6 +17,10 @@ namespace vabi::sysfs {
 // (drivers/infiniband/core/sysfs.c, uverbs_main.c, user_mad.c, drivers/pci/pci-sysfs.c).
 void DescribeSysfs(const WorldImage& image, Tree* tree);
 
+// The device was unplugged: nothing of it is described any more, nor its nodes. What has numbers of
+// its own keeps them.
+void TakeAway(uint32_t device, WorldImage* image);
+
 // /dev/infiniband with the nodes that are present, and udev's links in /dev/char. The files are
 // empty: the shim answers stat and open by the world's node list.
 void DescribeDev(const WorldImage& image, Tree* tree);

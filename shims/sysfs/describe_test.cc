@@ -149,6 +149,55 @@ TEST_F(DescribeSysfsTest, APciDeviceStandsBelowItsFunction) {
 }
 
 // core/sysfs.c before 4.5, and 4.5…4.17.
+// net/core/net-sysfs.c, ulp/ipoib/ipoib_main.c:ipoib_add_port
+TEST_F(DescribeSysfsTest, AnInfinibandPortHasAnInterface) {
+  PortImage& port = image_->device[1].ports[0];
+  std::strcpy(port.ndev, "ib0");
+  port.ndev_ifindex = 3;
+  port.pkeys[0] = 0xffff;
+  port.gid_count = 1;
+  const uint8_t gid[16] = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 2, 0, 0xc0, 0xff, 0xfe, 0, 1, 0};
+  std::memcpy(port.gids[0].raw, gid, sizeof gid);
+  Described();
+  const std::string at = "/sys/class/infiniband/mlx5_0/device/net/ib0";
+  EXPECT_EQ(Read(at + "/type"), "32\n");
+  EXPECT_EQ(Read(at + "/addr_len"), "20\n");
+  EXPECT_EQ(Read("/sys/class/net/ib0/address").substr(12),
+            "fe:80:00:00:00:00:00:00:02:00:c0:ff:fe:00:01:00\n");
+  EXPECT_EQ(Read(at + "/broadcast"),
+            "00:ff:ff:ff:ff:12:40:1b:ff:ff:00:00:00:00:00:00:ff:ff:ff:ff\n");
+  EXPECT_EQ(Read(at + "/dev_port"), "0\n");
+  EXPECT_EQ(Read(at + "/dev_id"), "0x0\n");
+  EXPECT_EQ(Read(at + "/mode"), "datagram\n");
+  EXPECT_EQ(Read(at + "/pkey"), "0xffff\n");
+  EXPECT_EQ(Read("/sys/class/net/ib0/device/vendor"), "0x15b3\n");
+  EXPECT_EQ(ReadErrno("/sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/0"), EINVAL)
+      << "the GID belongs to no interface";
+}
+
+TEST_F(DescribeSysfsTest, AnUnpluggedDeviceLeavesNothing) {
+  NodeView& node = image_->node[image_->node_count++];
+  std::strcpy(node.path, "/dev/infiniband/uverbs1");
+  node.present = 1;
+  node.major = 231;
+  node.minor = 193;
+  Described();
+  DescribeDev(*image_, &tree_);
+  const std::string umad = Read("/sys/class/infiniband_mad/umad1/ibdev");
+  EXPECT_EQ(umad, "mlx5_0\n");
+  TakeAway(1, image_.get());
+  tree_ = {};
+  Described();
+  DescribeDev(*image_, &tree_);
+  for (const auto& [path, file] : tree_.files()) {
+    EXPECT_EQ(path.find("mlx5"), std::string::npos) << path;
+    EXPECT_EQ(path.find("a1:00.0"), std::string::npos) << path;
+    EXPECT_EQ(path.find("uverbs1"), std::string::npos) << path;
+    EXPECT_EQ(path.find("umad1"), std::string::npos) << path;
+  }
+  EXPECT_EQ(Read("/sys/class/infiniband_mad/umad0/ibdev"), "rxe0\n");
+}
+
 TEST_F(DescribeSysfsTest, OlderKernelsHaveOtherGidAttributes) {
   SetKnob(KnobId::sysfs_empty_gid_type, 1);
   Described();

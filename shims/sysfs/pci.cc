@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "shims/sysfs/describe.h"
 #include "shims/sysfs/port_text.h"
@@ -58,16 +59,35 @@ const char* PciDriver(DriverId driver) {
   return nullptr;
 }
 
+std::string HardwareAddress(const uint8_t* address, size_t size) {
+  std::string text;
+  for (size_t i = 0; i < size; ++i) text += Format("%s%02x", i == 0 ? "" : ":", address[i]);
+  return text + "\n";
+}
+
+// net/core/net-sysfs.c; what ulp/ipoib adds: ipoib_main.c:ipoib_add_port
 void DescribeNetdev(const DeviceImage& device, const PortImage& port, Tree* tree) {
+  constexpr unsigned kEthernet = 1, kInfiniband = 32;  // ARPHRD_*
   const std::string pci = PciDirectory(device);
   const std::string at = pci + "/net/" + port.ndev;
-  uint8_t mac[6];
-  InterfaceAddress(device, mac);
-  tree->Add(at + "/address", Format("%02x:%02x:%02x:%02x:%02x:%02x\n", mac[0], mac[1], mac[2],
-                                    mac[3], mac[4], mac[5]));
+  const bool infiniband = device.link == LinkLayer::kInfiniband;
+  uint8_t address[kIpoibAddress], broadcast[kIpoibAddress];
+  std::memset(broadcast, 0xff, sizeof(broadcast));
+  InterfaceAddress(device, address);
+  if (infiniband) {
+    IpoibAddress(port, address);
+    IpoibBroadcast(port, broadcast);
+    tree->Add(at + "/mode", "datagram\n", 0644);
+    tree->Add(at + "/pkey", Format("0x%04x\n", port.pkeys[0]));
+    tree->Add(at + "/umcast", "0\n", 0644);
+  }
+  const size_t size = infiniband ? kIpoibAddress : 6;
+  tree->Add(at + "/address", HardwareAddress(address, size));
+  tree->Add(at + "/broadcast", HardwareAddress(broadcast, size));
+  tree->Add(at + "/addr_len", Format("%zu\n", size));
   tree->Add(at + "/ifindex", Format("%u\n", port.ndev_ifindex));
-  tree->Add(at + "/mtu", "1500\n", 0644);
-  tree->Add(at + "/type", "1\n");  // ARPHRD_ETHER
+  tree->Add(at + "/mtu", infiniband ? Format("%u\n", kIpoibMtu) : "1500\n", 0644);
+  tree->Add(at + "/type", Format("%u\n", infiniband ? kInfiniband : kEthernet));
   tree->Add(at + "/dev_id", "0x0\n");
   tree->Add(at + "/dev_port", "0\n");
   tree->Add(at + "/operstate", port.state == 4 ? "up\n" : "down\n");

@@ -7,6 +7,7 @@
 #include "shims/uverbs/commands.h"
 #include "shims/uverbs/context.h"
 #include "shims/uverbs/qp_state.h"
+#include "shims/uverbs/restrack.h"
 #include "shims/uverbs/write_order.h"
 
 namespace vabi {
@@ -168,6 +169,7 @@ int Modify(Command& c, ModifyRequest request) {
   if (const int error = c.driver().ModifyQp(c.call, qp, next, attr, mask)) return error;
   qp.attr = attr;
   qp.state = c.driver().StateAfter(qp, next, mask);
+  if (qp.track != 0) Track(qp);
   return 0;
 }
 

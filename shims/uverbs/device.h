@@ -40,15 +40,10 @@ class Device {
 
   bool ValidPort(uint64_t port) const { return port >= 1 && port <= image().port_count; }
   const PortImage& port(uint32_t port) const { return image().ports[port - 1]; }
-  // Where the port is now: as the world says, until something happened to it.
-  uint8_t PortState(uint32_t port) const {
-    const uint8_t changed = port_state_[port - 1];
-    return changed != 0 ? changed : this->port(port).state;
-  }
-  uint8_t PortPhysState(uint32_t port) const {
-    const uint8_t changed = phys_state_[port - 1];
-    return changed != 0 ? changed : this->port(port).phys_state;
-  }
+  // Where the port is now: as the world says, until something happened to it, in this process or in
+  // another one of the world.
+  uint8_t PortState(uint32_t port) const;
+  uint8_t PortPhysState(uint32_t port) const;
   void SetPortState(uint32_t port, uint8_t state, uint8_t phys_state) {
     port_state_[port - 1] = state;
     phys_state_[port - 1] = phys_state;
@@ -60,7 +55,7 @@ class Device {
     node_gone_ = true;
   }
   bool gone() const { return gone_; }
-  bool node_gone() const { return node_gone_; }
+  bool node_gone() const;
   bool IsRoce() const { return image().link == LinkLayer::kEthernet && !IsIwarp(); }
   bool IsIwarp() const { return image().node_type == 4; }  // RDMA_NODE_RNIC
 

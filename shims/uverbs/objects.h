@@ -60,6 +60,7 @@ struct Object {
   UverbsFile* file = nullptr;
   int users = 0;            // the kernel's usecnt: destroy answers EBUSY while > 0
   bool gone = false;        // went with its device; only the handle is left, for DESTROY
+  uint32_t track = 0;       // where restrack has it (restrack.h)
   Object* newer = nullptr;  // all objects of the file in the order of their creation; UverbsFile's
   Object* older = nullptr;
   std::unique_ptr<DriverState> driver;
@@ -69,6 +70,7 @@ struct Object {
 struct Context {
   UverbsFile* file = nullptr;
   Device* device = nullptr;
+  uint32_t track = 0;  // as Object's
   std::unique_ptr<DriverState> driver;
 };
 

@@ -14,13 +14,14 @@
 #include "shims/uverbs/device.h"
 #include "shims/uverbs/events.h"
 #include "shims/uverbs/uverbs_file.h"
+#include "shims/uverbs/world_stage.h"
 
 namespace vabi {
 namespace {
 
 constexpr size_t kMaxSteps = std::extent_v<decltype(WorldImage::script)>;
 // enum ib_event_type
-constexpr uint32_t kPortActive = 9, kPortError = 10, kEventDeviceFatal = 8;
+constexpr uint32_t kPortActiveEvent = 9, kPortError = 10, kEventDeviceFatal = 8;
 // enum ib_port_state, ib_port_phys_state
 constexpr uint8_t kDown = 1, kActive = 4, kDisabled = 3, kLinkUp = 5;
 
@@ -179,13 +180,15 @@ void Happen(Device& device, const ScriptStep& step) {
   switch (step.kind) {
     case ScriptStep::kPortEvent:
       if (step.event == kPortError) device.SetPortState(kPort, kDown, kDisabled);
-      if (step.event == kPortActive) device.SetPortState(kPort, kActive, kLinkUp);
+      if (step.event == kPortActiveEvent) device.SetPortState(kPort, kActive, kLinkUp);
+      MoveStage(device.world().image(), step);
       Tell(device, kPort, step.event);
       break;
     case ScriptStep::kDeviceFatal:
       Tell(device, kPort, kEventDeviceFatal);
       break;
     case ScriptStep::kUnplug:
+      MoveStage(device.world().image(), step);
       Unplug(device);
       break;
   }

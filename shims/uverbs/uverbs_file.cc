@@ -20,6 +20,7 @@
 #include "shims/uverbs/destroy.h"
 #include "shims/uverbs/faults.h"
 #include "shims/uverbs/ioctl.h"
+#include "shims/uverbs/restrack.h"
 #include "shims/uverbs/script.h"
 #include "shims/uverbs/write.h"
 
@@ -108,6 +109,8 @@ void UverbsFile::Commit(std::unique_ptr<Object> object) {
   object->newer = nullptr;
   if (newest_ != nullptr) newest_->newer = object.get();
   newest_ = object.get();
+  Track(*object);
+  TrackParents(*object);
   Space& space = spaces_[SpaceOf(object->type)];
   space.slots[object->handle].object = std::move(object);
 }
@@ -122,6 +125,11 @@ Object* UverbsFile::Find(ObjectType type, uint64_t handle) const {
   return object != nullptr && object->type == type ? object : nullptr;
 }
 
+void UverbsFile::set_context(std::unique_ptr<Context> context) {
+  context_ = std::move(context);
+  Track(*context_);
+}
+
 std::unique_ptr<Object> UverbsFile::Remove(Object& object) {
   if (object.newer != nullptr) object.newer->older = object.older;
   if (object.older != nullptr) object.older->newer = object.newer;
@@ -129,6 +137,8 @@ std::unique_ptr<Object> UverbsFile::Remove(Object& object) {
   Space& space = spaces_[SpaceOf(object.type)];
   std::unique_ptr<Object> taken = std::move(space.slots[object.handle].object);
   Abandon(object.type, object.handle);
+  Untrack(object);
+  if (!object.gone) TrackParents(object);
   return taken;
 }
 
@@ -156,7 +166,10 @@ void UverbsFile::Release() {
     // source.
     if (auto channel = CompletionChannel::From(weak.lock())) channel->CloseQueue(true);
   }
-  if (context_) device_.driver().DeallocContext(*context_);
+  if (context_) {
+    Untrack(*context_);
+    device_.driver().DeallocContext(*context_);
+  }
   context_.reset();
   async_events.reset();
 }
@@ -210,6 +223,7 @@ void UverbsFile::Disassociate() {
     if (const auto async = AsyncEventFile::From(events))
       async->Report(0, kDeviceFatal, nullptr, nullptr);
   }
+  Untrack(*context_);
   device_.driver().DeallocContext(*context_);
   context_.reset();
 }

@@ -43,7 +43,7 @@ class UverbsFile : public File, public std::enable_shared_from_this<UverbsFile> 
   const World& world() const { return device_.world(); }
   std::recursive_mutex& mutex() { return mutex_; }
   Context* context() const { return context_.get(); }
-  void set_context(std::unique_ptr<Context> context) { context_ = std::move(context); }
+  void set_context(std::unique_ptr<Context> context);
   // Tells open files apart for good (addresses are used again).
   uint64_t serial() const { return serial_; }
   // O_RDONLY, O_WRONLY or O_RDWR as opened.

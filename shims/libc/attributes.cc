@@ -128,6 +128,18 @@ Look DescriptorLook(int fd, uint32_t mode, uint64_t size) {
   return {};
 }
 
+// An open node looks as its path does, in device and inode number, owner and times, too: who copies
+// or compares files asks both.
+bool IsOpenNode(int fd, Located* where) {
+  if (!(BitsOf(fd) & kFake)) return false;
+  const std::shared_ptr<File> file = FdTable::Get(fd);
+  unsigned mode = 0;
+  uint64_t rdev = 0;
+  if (file == nullptr || !file->StatAs(&mode, &rdev) || !S_ISCHR(mode)) return false;
+  Locate(AT_FDCWD, file->Name(), where);
+  return where->kind == Located::Kind::kNode;
+}
+
 }  // namespace
 
 int StatLocated(const Located& where, int flags, struct ::stat* out) {
@@ -143,6 +155,8 @@ int StatxLocated(const Located& where, int flags, unsigned mask, struct ::statx*
 }
 
 int StatDescriptor(int fd, struct ::stat* out) {
+  Located node;
+  if (IsOpenNode(fd, &node) && StatLocated(node, 0, out) == 0) return 0;
   const int result = sys::Fstat(fd, out);
   if (result == 0) {
     Apply(DescriptorLook(fd, out->st_mode, static_cast<uint64_t>(out->st_size)), out);
@@ -151,6 +165,8 @@ int StatDescriptor(int fd, struct ::stat* out) {
 }
 
 int StatxDescriptor(int fd, int flags, unsigned mask, struct ::statx* out) {
+  Located node;
+  if (IsOpenNode(fd, &node) && StatxLocated(node, flags & ~AT_EMPTY_PATH, mask, out) == 0) return 0;
   const int result = RawStatx(fd, "", flags | AT_EMPTY_PATH, mask, out);
   if (result == 0) Apply(DescriptorLook(fd, out->stx_mode, out->stx_size), out);
   return result;

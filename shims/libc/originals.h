@@ -13,8 +13,10 @@
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/types.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <time.h>
+#include <utime.h>
 
 #include <cstdint>
 #include <cstdio>

@@ -829,6 +829,28 @@ TEST(Links, FromElsewhereLeadIntoTheWorld) {
 }
 
 // fs/file.c:__fget_light: O_PATH opens no device, and its descriptor is none to read or ioctl.
+TEST(Nodes, LookTheSameByPathAndByDescriptor) {
+  for (const char* node : {kNode, "/dev/infiniband/rdma_cm", "/dev/infiniband/umad0"}) {
+    SCOPED_TRACE(node);
+    const int fd = open(node, O_RDWR | O_CLOEXEC);
+    ASSERT_GE(fd, 0);
+    struct stat path, file;
+    ASSERT_EQ(stat(node, &path), 0);
+    ASSERT_EQ(fstat(fd, &file), 0);
+    EXPECT_EQ(file.st_dev, path.st_dev);
+    EXPECT_EQ(file.st_ino, path.st_ino);
+    EXPECT_EQ(file.st_mode, path.st_mode);
+    EXPECT_EQ(file.st_rdev, path.st_rdev);
+    EXPECT_EQ(file.st_mtime, path.st_mtime);
+    struct statx by_path, by_fd;
+    ASSERT_EQ(statx(AT_FDCWD, node, 0, STATX_BASIC_STATS, &by_path), 0);
+    ASSERT_EQ(statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &by_fd), 0);
+    EXPECT_EQ(by_fd.stx_ino, by_path.stx_ino);
+    EXPECT_EQ(by_fd.stx_dev_minor, by_path.stx_dev_minor);
+    close(fd);
+  }
+}
+
 // fs/open.c: do_ftruncate, vfs_fallocate; fs/sync.c: vfs_fsync_range.
 TEST(Nodes, HaveNoContent) {
   const int fd = open(kNode, O_RDWR | O_CLOEXEC), read_only = open(kNode, O_RDONLY | O_CLOEXEC);

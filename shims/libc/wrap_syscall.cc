@@ -91,6 +91,20 @@ int PathArgument(long number) {
     case SYS_access:
     case SYS_readlink:
     case SYS_execve:
+    case SYS_chmod:
+    case SYS_chown:
+    case SYS_lchown:
+    case SYS_truncate:
+    case SYS_utime:
+    case SYS_utimes:
+    case SYS_setxattr:
+    case SYS_lsetxattr:
+    case SYS_mkdir:
+    case SYS_mknod:
+    case SYS_rmdir:
+    case SYS_unlink:
+    case SYS_rename:
+    case SYS_link:
       return 0;
     case SYS_openat:
     case SYS_openat2:
@@ -100,6 +114,15 @@ int PathArgument(long number) {
     case SYS_faccessat2:
     case SYS_readlinkat:
     case SYS_execveat:
+    case SYS_fchmodat:
+    case SYS_fchownat:
+    case SYS_utimensat:
+    case SYS_mkdirat:
+    case SYS_mknodat:
+    case SYS_unlinkat:
+    case SYS_renameat:
+    case SYS_renameat2:
+    case SYS_linkat:
       return 1;
     default:
       return -1;

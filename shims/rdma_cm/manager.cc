@@ -753,6 +753,8 @@ int Manager::Connect(Decision& call, const IdPointer& id, const ConnectionParame
   if (header != 0) FormatHeader(*id, request.parameters.private_data);
   std::memcpy(request.parameters.private_data + header, parameters.private_data,
               parameters.private_length);
+  // cma_format_hdr: the version is the kernel's to write, also over what the program put there.
+  request.parameters.private_data[0] = 0;
 
   // Who listens there?
   uint32_t listener = 0;

@@ -682,11 +682,13 @@ TEST(RdmaCmInfiniband, ThePortThatAGidIsReachedThrough) {
 TEST(RdmaCmInfiniband, GidsConnect) {
   const struct {
     uint8_t version, ip_version;
+    const char* gid;
     const char* why;
     uint32_t event;  // at the listener; 0: none
-  } cases[] = {{0, 0x00, "no header: a request for listeners of AF_IB", 4},
-               {0, 0x60, "an IPv6 header, whose addresses are the GIDs", 4},
-               {1, 0x60, "a version that nobody knows", 0}};
+  } cases[] = {{0, 0x00, kSecondGid, "no header: a request for listeners of AF_IB", 4},
+               {0, 0x60, kSecondGid, "an IPv6 header, whose addresses are the GIDs", 4},
+               {0xad, 0x60, kSecondGid, "cma_format_hdr writes the version", 4},
+               {0, 0x60, "2001:db8::1", "validate_ipv6_net_dev: no way back", 0}};
   for (const auto& it : cases) {
     Infiniband f;
     f.use = 1;
@@ -701,7 +703,7 @@ TEST(RdmaCmInfiniband, GidsConnect) {
     f.Routed(id);
     auto body = CmFixture::Parameters(Body(288).At<uint32_t>(272, id), 0, 92);
     body.At<uint8_t>(8, it.version).At<uint8_t>(9, it.ip_version);
-    inet_pton(AF_INET6, kFirstGid, body.bytes.data() + 8 + 4);
+    inet_pton(AF_INET6, it.event != 0 ? kFirstGid : it.gid, body.bytes.data() + 8 + 4);
     inet_pton(AF_INET6, kSecondGid, body.bytes.data() + 8 + 20);
     ASSERT_EQ(0, f.Command(6, body)) << "92 bytes are all the program's";
     if (it.event == 0) {
@@ -714,6 +716,7 @@ TEST(RdmaCmInfiniband, GidsConnect) {
     const auto request = f.Next();
     ASSERT_EQ(it.event, request.event) << it.why;
     EXPECT_EQ(92, request.bytes[20 + 264]);
+    EXPECT_EQ(0, request.bytes[20 + 8]) << "CMA_VERSION";
     EXPECT_EQ(it.ip_version, request.bytes[20 + 8 + 1]) << "with its header";
     ASSERT_EQ(0, f.Query(19, request.id, 0, 280));
     EXPECT_EQ(27, f.answer[16]) << "cma_save_ib_info";

@@ -22,10 +22,14 @@ struct FullRules {
 };
 
 // Driver `D`, whose kFull names its rules, with the limits of its device. One is made for each
-// device. Windows are entries of the regions' table.
+// device. Windows are entries of the regions' table. Of a driver that looks at something before it
+// counts, D::BeforeRoom(call, object) does that; one that counts a region before it looks at it has
+// D::kCountsRegionsFirst.
 template <typename D>
 class Limited final : public D {
  public:
+  using D::D;
+
   int AllocPd(Call& call, Pd& pd) override {
     return Make(call, &pds_, D::kFull.pd, pd.device->attributes().max_pd,
                 [&] { return D::AllocPd(call, pd); });
@@ -37,6 +41,10 @@ class Limited final : public D {
 
   // Of the memory of a queue, which has no key, there is no limit.
   int RegMr(Call& call, Mr& mr) override {
+    if constexpr (requires { D::kCountsRegionsFirst; }) {
+      return Make(call, &regions_, D::kFull.mr, mr.device->attributes().max_mr,
+                  [&] { return D::RegMr(call, mr); });
+    }
     if (const int error = D::RegMr(call, mr)) return error;
     if (mr.lkey == 0) return 0;
     if (const int error = CheckRoom(call, regions_, D::kFull.mr, mr.device->attributes().max_mr)) {
@@ -62,6 +70,7 @@ class Limited final : public D {
   }
 
   int CreateCq(Call& call, Cq& cq) override {
+    if (const int error = Before(call, cq)) return error;
     return Make(call, &cqs_, D::kFull.cq, cq.device->attributes().max_cq,
                 [&] { return D::CreateCq(call, cq); });
   }
@@ -71,6 +80,7 @@ class Limited final : public D {
   }
 
   int CreateQp(Call& call, Qp& qp) override {
+    if (const int error = Before(call, qp)) return error;
     return Make(call, &qps_, D::kFull.qp, qp.device->attributes().max_qp,
                 [&] { return D::CreateQp(call, qp); });
   }
@@ -81,6 +91,7 @@ class Limited final : public D {
   }
 
   int CreateSrq(Call& call, Srq& srq) override {
+    if (const int error = Before(call, srq)) return error;
     return Make(call, &srqs_, D::kFull.srq, srq.device->attributes().max_srq,
                 [&] { return D::CreateSrq(call, srq); });
   }
@@ -100,6 +111,12 @@ class Limited final : public D {
 
  private:
   using Count = std::atomic<uint32_t>;
+
+  template <typename Object>
+  int Before(Call& call, const Object& object) {
+    if constexpr (requires { D::BeforeRoom(call, object); }) return D::BeforeRoom(call, object);
+    return 0;
+  }
 
   // `most` 0: the device tells of no limit.
   static int CheckRoom(Call& call, const Count& used, std::optional<RuleId> rule, uint32_t most) {

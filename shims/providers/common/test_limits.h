@@ -23,6 +23,7 @@ struct LimitKit {
   size_t room;   // for any private reply
   uint8_t type;  // of a queue pair
   uint32_t cqe = 15;
+  size_t mr_room = 0;
 };
 
 // LimitKit::start of a driver's test machine. Some open a context only when they are told to.
@@ -91,7 +92,7 @@ class LimitTester {
         return hca.AllocPd(handle, {}, kit_.room);
       case ObjectType::kMr: {
         TestHca::MrMade made;
-        const long result = hca.RegMr(pd_, {}, &made, Request(kit_.mr));
+        const long result = hca.RegMr(pd_, {}, &made, Request(kit_.mr), kit_.mr_room);
         *handle = made.handle;
         return result;
       }

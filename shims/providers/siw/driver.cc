@@ -6,7 +6,9 @@
 
 namespace vabi {
 
-std::unique_ptr<Driver> MakeSiwDriver() { return std::make_unique<siw::SiwDriver>(); }
+std::unique_ptr<Driver> MakeSiwDriver() {
+  return std::make_unique<provider::Limited<siw::SiwDriver>>();
+}
 
 namespace siw {
 namespace {
@@ -101,11 +103,22 @@ int Reply(Call& call, const Body& reply) {
 int SiwDriver::AllocContext(Call& call, Context& context) {
   OwnedBody<16> reply(call.world, structure::siw_uresp_alloc_ctx);
   reply.Set(VABI_PF(siw_uresp_alloc_ctx, dev_id), context.device->number() + 1);
-  if (call.out.length() < reply.length()) return call.Refuse(rule::context_reply_short);
-  if (const int error = Reply(call, reply)) return error;
+  int error = 0;
+  if (call.Violates(rule::context_full, ++contexts_ > max_contexts_))
+    error = call.Refuse(rule::context_full);
+  else if (call.out.length() < reply.length())
+    error = call.Refuse(rule::context_reply_short);
+  else
+    error = Reply(call, reply);
+  if (error != 0) {
+    --contexts_;
+    return error;
+  }
   context.driver = std::make_unique<ContextState>();
   return 0;
 }
+
+void SiwDriver::DeallocContext(Context&) { --contexts_; }
 
 uint64_t AddPlace(Call& call, uint64_t length, const char* kind) {
   ContextState& context = StateOf(*call.file.context());

@@ -2,10 +2,12 @@
 #ifndef VABI_SHIMS_PROVIDERS_SIW_DRIVER_H_
 #define VABI_SHIMS_PROVIDERS_SIW_DRIVER_H_
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
 
+#include "shims/providers/common/limited.h"
 #include "shims/providers/common/map_entries.h"
 #include "shims/providers/common/udata.h"
 #include "shims/providers/siw/ids.h"
@@ -21,8 +23,21 @@ std::unique_ptr<Driver> MakeSiwDriver();
 
 namespace siw {
 
-class SiwDriver final : public DriverBase {
+class SiwDriver : public DriverBase {
  public:
+  static constexpr provider::FullRules kFull = {.pd = rule::pd_full,
+                                                .mr = rule::mr_full,
+                                                .mw = {},
+                                                .cq = rule::cq_full,
+                                                .qp = rule::qp_full,
+                                                .srq = rule::srq_full,
+                                                .ah = {}};
+  // siw_reg_user_mr
+  static constexpr bool kCountsRegionsFirst = true;
+  // SIW_MAX_CONTEXT
+  static constexpr uint32_t kMaxContexts = 1024 * 100;
+  explicit SiwDriver(uint32_t max_contexts = kMaxContexts) : max_contexts_(max_contexts) {}
+
   DriverId id() const override { return DriverId::siw; }
   bool Offers(Op op) const override;
   void Describe(const Device& device, DeviceAttributes* out) const override;
@@ -30,6 +45,7 @@ class SiwDriver final : public DriverBase {
   int QueryDevice(Call& call, Device& device) override;
 
   int AllocContext(Call& call, Context& context) override;
+  void DeallocContext(Context& context) override;
   int Map(Call& call, Context& context, uint64_t offset, uint64_t length, int protection,
           MapReply* reply) override;
 
@@ -37,6 +53,9 @@ class SiwDriver final : public DriverBase {
   int RegMr(Call& call, Mr& mr) override;
   int DeregMr(Call& call, Mr& mr) override;
 
+  static int BeforeRoom(Call& call, const Cq& cq);
+  static int BeforeRoom(Call& call, const Qp& qp);
+  static int BeforeRoom(Call& call, const Srq& srq);
   int CreateCq(Call& call, Cq& cq) override;
   void DestroyCq(Cq& cq) override;
   int PollCq(Call& call, Cq& cq) override;
@@ -65,6 +84,8 @@ class SiwDriver final : public DriverBase {
   uint32_t TakeQpNumber();
   void GiveQpNumber(uint32_t number);
 
+  const uint32_t max_contexts_;
+  std::atomic<uint32_t> contexts_{0};
   std::mutex qp_mutex_;
   std::vector<bool> qp_numbers_;  // taken; the first stands for 1
 };

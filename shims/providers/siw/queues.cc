@@ -27,9 +27,13 @@ int Place(Call& call, QueueState* state, int index, uint64_t length, const char*
 
 }  // namespace
 
+int SiwDriver::BeforeRoom(Call& call, const Cq& cq) {
+  if (call.Violates(rule::cq_flags, cq.flags != 0)) return call.Refuse(rule::cq_flags);
+  return 0;
+}
+
 int SiwDriver::CreateCq(Call& call, Cq& cq) {
   const World& world = call.world;
-  if (call.Violates(rule::cq_flags, cq.flags != 0)) return call.Refuse(rule::cq_flags);
   if (call.Violates(rule::cq_cqe, cq.cqe < 1 || cq.cqe > cq.device->attributes().max_cqe))
     return call.Refuse(rule::cq_cqe);
   const uint32_t size = RoundUp(cq.cqe);
@@ -72,12 +76,16 @@ void SiwDriver::GiveQpNumber(uint32_t number) {
   if (number != 0 && number <= qp_numbers_.size()) qp_numbers_[number - 1] = false;
 }
 
+int SiwDriver::BeforeRoom(Call& call, const Qp& qp) {
+  if (call.Violates(rule::qp_flags, qp.create_flags != 0)) return call.Refuse(rule::qp_flags);
+  return 0;
+}
+
 int SiwDriver::CreateQp(Call& call, Qp& qp) {
   const World& world = call.world;
   const DeviceAttributes& limits = qp.device->attributes();
   const auto sges = static_cast<uint32_t>(world.Flag(constant::SIW_MAX_SGE));
   constexpr uint32_t kSge = 16;  // sizeof(struct siw_sge)
-  if (call.Violates(rule::qp_flags, qp.create_flags != 0)) return call.Refuse(rule::qp_flags);
   if (call.Violates(rule::qp_type, qp.qp_type != kQptRc)) return call.Refuse(rule::qp_type);
   if (call.Violates(rule::qp_size, qp.cap.max_send_wr > limits.max_qp_wr ||
                                        qp.cap.max_recv_wr > limits.max_qp_wr ||
@@ -188,10 +196,14 @@ int SiwDriver::PostRecv(Call& call, Qp& qp, std::span<const fabric::RecvRequest>
   return call.Refuse(rule::post_recv_mapped);
 }
 
+int SiwDriver::BeforeRoom(Call& call, const Srq& srq) {
+  if (call.Violates(rule::srq_type, srq.srq_type != kSrqBasic)) return call.Refuse(rule::srq_type);
+  return 0;
+}
+
 int SiwDriver::CreateSrq(Call& call, Srq& srq) {
   const World& world = call.world;
   const DeviceAttributes& limits = srq.device->attributes();
-  if (call.Violates(rule::srq_type, srq.srq_type != kSrqBasic)) return call.Refuse(rule::srq_type);
   if (call.Violates(rule::srq_size, srq.max_wr == 0 || srq.max_wr > limits.max_srq_wr ||
                                         srq.max_sge > limits.max_srq_sge ||
                                         srq.srq_limit > srq.max_wr)) {

@@ -144,6 +144,24 @@ class TestHca {
     told.assign(core_reply_.begin() + static_cast<std::ptrdiff_t>(core), core_reply_.end());
     return result;
   }
+  // A legacy command with `room` for the driver's reply, which goes to 64 bytes: how many of these
+  // were written.
+  size_t Written(uint32_t command, Bytes request, StructId reply, size_t room,
+                 const Bytes& driver = {}) {
+    constexpr uint8_t kUntouched = 0xa5;
+    constexpr size_t kBehind = 64;
+    const size_t core = world_.Size(reply);
+    core_reply_ = Bytes(core + kBehind, kUntouched);
+    Bytes bytes = LegacyCommand(command, std::move(request), &core_reply_, driver);
+    const auto words = static_cast<uint16_t>((core + room) / 4);
+    std::memcpy(bytes.data() + 6, &words, sizeof(words));
+    EXPECT_GT(SendWrite(*file_, bytes), 0) << LastRule() << LastUnmodelled();
+    if (command == kGetContext)
+      fds_.push_back(static_cast<int>(U32(VABI_F(ib_uverbs_get_context_resp, async_fd))));
+    size_t written = kBehind;
+    while (written != 0 && core_reply_[core + written - 1] == kUntouched) --written;
+    return written;
+  }
   // A field of the core's reply to the last command.
   uint32_t U32(FieldId field) { return In(core_reply_).U32(field); }
   uint64_t Get(FieldId field) { return In(core_reply_).Get(field); }

@@ -142,5 +142,27 @@ TEST_P(Objects, AddressHandlesHaveANumber) {
   EXPECT_NE(0u, hca.Told(VABI_PF(irdma_create_ah_resp, ah_id)));
 }
 
+// verbs.c:irdma_setup_umode_qp looks for the memory of a queue pair whatever its address in 6.1.192
+// and 6.12.117; 5.14, 6.6 and 6.16 let 0 be none, and then follow a pointer to nothing.
+TEST(IrdmaMemory, OfAQueuePairMayBeNoneWhereTheFixIsNot) {
+  for (const auto& [kernel, looks] : {std::pair{"linux-5.14", false},
+                                      {"debian-6.1.192", true},
+                                      {"linux-6.6", false},
+                                      {"debian-6.12.117", true},
+                                      {"linux-6.16", false},
+                                      {"debian-7.2.13", true}}) {
+    TestIrdma hca(kernel);
+    hca.Start();
+    Bytes request = QpBytes(hca);
+    hca.In(request).Set(VABI_PF(irdma_create_qp_req, user_wqe_bufs), 0);
+    const long result = hca.CreateQp(hca.Wish(), nullptr, request, 32);
+    EXPECT_EQ(looks, hca.LastUnmodelled().empty()) << kernel;
+    if (looks) {
+      EXPECT_EQ(-ENODATA, result) << kernel;
+      EXPECT_EQ("irdma.create_qp.buffer", hca.LastRule()) << kernel;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace vabi::irdma

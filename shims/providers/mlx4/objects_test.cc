@@ -150,6 +150,22 @@ TEST_P(Objects, DatagramsTellTheLargestMtu) {
   ASSERT_GT(hca.QueryQp(qp), 0);
   EXPECT_EQ(5u, TOLD(path_mtu));
 }
+
+// qp.c:mlx4_ib_query_qp tells addresses of RC and UC only up to 5.10, since 5.11 of XRC, too.
+TEST(Mlx4Query, AddressesOfXrcSince511) {
+  for (const auto& [kernel, global] :
+       {std::pair{"linux-4.16", 0u}, {"debian-5.10.223", 0u}, {"linux-5.14", 1u}}) {
+    TestMlx4 hca(kernel);
+    hca.Start();
+    const uint32_t qp = hca.MakeQp(TestHca::kXrcInitiator);
+    ASSERT_GT(hca.ToInit(qp, TestHca::kXrcInitiator), 0) << hca.LastRule();
+    ASSERT_GT(hca.ToRtr(qp, 5, TestHca::kXrcInitiator), 0) << hca.LastRule();
+    ASSERT_GT(hca.QueryQp(qp), 0) << hca.LastRule();
+    EXPECT_EQ(2u, TOLD(qp_state));
+    const Body told = hca.CoreReply().Sub(VABI_F(ib_uverbs_query_qp_resp, dest));
+    EXPECT_EQ(global, told.U32(VABI_F(ib_uverbs_qp_dest, is_global)) & 0xff) << kernel;
+  }
+}
 #undef TOLD
 
 // mr.c, net/mlx4/mr.c:hw_index_to_key: both keys are one.

@@ -20,8 +20,9 @@ namespace {
 
 using fabric::EndpointState;
 
-// Each as its transition leads (optab); RTS to SQD is for the NIC alone.
-bool TransitionExists(const World& world, vabi::QpState from, vabi::QpState to) {
+// Each as its transition leads (optab). Nothing brings a queue pair to SQD, so that SQD to RTS (in
+// 5.14, not in 5.12) is never asked for.
+bool TransitionExists(vabi::QpState from, vabi::QpState to) {
   using S = vabi::QpState;
   if (to == S::kReset || to == S::kErr)
     return from != S::kReset || to == S::kReset || to == S::kErr;
@@ -34,8 +35,6 @@ bool TransitionExists(const World& world, vabi::QpState from, vabi::QpState to) 
     case S::kRts:
     case S::kSqe:
       return to == S::kRts;
-    case S::kSqd:
-      return to == S::kRts && world.Knob(KnobId::mlx5_sqd_to_rts) != 0;
     default:
       return false;
   }
@@ -91,8 +90,7 @@ class Modifier {
     if (const int error = CheckDepths()) return error;
     if (from == next_ && from == vabi::QpState::kReset) return 0;
     if (const int error = CheckPath()) return error;
-    if (!TransitionExists(world_, from, next_))
-      return call_.Refuse(RuleId::mlx5_modify_qp_transition);
+    if (!TransitionExists(from, next_)) return call_.Refuse(RuleId::mlx5_modify_qp_transition);
     if (call_.Violates(RuleId::mlx5_modify_qp_rate_limit,
                        (mask_ & kQpRateLimit) != 0 && !kCaps.qos)) {
       return call_.Refuse(RuleId::mlx5_modify_qp_rate_limit);

@@ -553,6 +553,19 @@ class DataPathOf : public DataPath {
     Send(a, {.sges = {sge}});
     return Poll(scq);
   }
+  // A send of eight bytes that says `count` of its elements.
+  Wc Miscounted(uint32_t count, bool is_inline) {
+    Receive(b.receive, 9, {At(30000, 64)});
+    uint8_t* slot = a.send.Slot(a.send.producer());
+    Post(a, is_inline ? Wish{.flags = kSignaled | kInline, .inline_data = Bytes(8)}
+                      : Wish{.sges = {At(0, 8)}});
+    Body(world(), slot, world().Size(VABI_S(rxe_send_wqe)))
+        .Sub(VABI_F(rxe_send_wqe, dma))
+        .Set(VABI_F(rxe_dma_info, num_sge), count);
+    Ring(a);
+    Settle();
+    return Poll(scq);
+  }
   fabric::Sge BadKey() { return {Address(0), 10, 0xdead00}; }
   fabric::Sge BadRange() { return {Address(kSize - 5), 10, lkey_}; }
   Wc BadRemoteKey() {
@@ -593,6 +606,24 @@ INSTANTIATE_TEST_SUITE_P(Kernels, LocalFaults,
                                          LocalStatus{"debian-6.12.117", 5, 5, 0},
                                          LocalStatus{"debian-7.2.13", 5, 5, 0}),
                          [](const auto& info) { return "Kernel" + std::to_string(info.index); });
+
+// rxe_req.c:rxe_requester of 6.1.192, 6.12.117 and 7.2 looks at num_sge of every request first;
+// others (6.6, 6.14) go from one element to the next until the request's length is copied
+// (rxe_mr.c:copy_data), and read no element of inline data. What fails there ends as flushed.
+TEST(RxeElements, AreCountedInKernelsWithTheBound) {
+  for (const auto& [kernel, bound] : {std::pair{"debian-5.10.223", false},
+                                      {"debian-6.1.192", true},
+                                      {"linux-6.6", false},
+                                      {"debian-6.12.117", true},
+                                      {"linux-6.16", false},
+                                      {"debian-7.2.13", true}}) {
+    for (const bool is_inline : {false, true}) {
+      DataPathOf test(kernel);
+      EXPECT_EQ(bound, test.Miscounted(100, is_inline).status != 0) << kernel << is_inline;
+      EXPECT_EQ(bound ? 6u : 3u, test.StateOfA()) << kernel << is_inline;
+    }
+  }
+}
 
 TEST(Rxe510, ForgetsToSayWhatFailed) {
   {

@@ -67,6 +67,7 @@ RxeDevice::RxeDevice(const Device& device)
       local_flushed(device.world().Knob(KnobId::rxe_local_flushed) != 0),
       error_filled(device.world().Knob(KnobId::rxe_error_filled) != 0),
       flushes_later(device.world().Knob(KnobId::rxe_error_flushes_later) != 0),
+      send_sge_bound(device.world().Knob(KnobId::rxe_send_sge_bound) != 0),
       contexts(device.world().Knob(KnobId::rxe_max_ucontext), 0),
       pds(PoolOf(device.world(), KnobId::rxe_max_pd)),
       cqs(PoolOf(device.world(), KnobId::rxe_max_cq)),

@@ -41,7 +41,7 @@ class RxeDevice : public fabric::Pollable {
   const uint32_t port_mtu;    // bytes: what a datagram may carry
   const bool user_numbers;    // knob rxe.wr_numbers
   const bool access_event, last_wqe_event, drain_by_slot, local_flushed, error_filled,
-      flushes_later;
+      flushes_later, send_sge_bound;
 
   Pool contexts, pds, cqs, qps, srqs, regions, windows, handles;
   Arena arena;

@@ -19,10 +19,6 @@ size_t ReplySize(const World& world, StructId structure) {
 
 }  // namespace
 
-bool RxeDriver::ReadsCqBuffer(const Device& device) const {
-  return device.world().Knob(KnobId::rxe_cq_buffer_ignored) == 0;
-}
-
 int RxeDriver::CreateCq(Call& call, Cq& cq) {
   const World& world = call.world;
   const bool reply_short = call.out.length() < ReplySize(world, VABI_S(rxe_create_cq_resp));

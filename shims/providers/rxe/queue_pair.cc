@@ -260,7 +260,9 @@ bool QueuePair::Carry(uint8_t* slot) {
     return true;
   }
   fabric::SendRequest request;
-  if (!ReadSend(rxe.layout, *operation, slot, send.element(), max_send_sge, &request)) {
+  const bool too_many =
+      rxe.send_sge_bound && Load<uint32_t>(slot, rxe.layout.send_count) > max_send_sge;
+  if (too_many || !ReadSend(rxe.layout, *operation, slot, send.element(), &request)) {
     if (sent_ != 0) return false;
     FailLocally(slot, operation, Status::kLocalQpOperation);
     return true;

@@ -49,13 +49,14 @@ bool Fits(const Layout& layout, uint64_t start, uint32_t count, uint32_t max_sge
          start + count * layout.sge_size <= slot_size;
 }
 
-// dma.length says how much there is; elements beyond it are not reached.
-void CutTo(uint64_t length, fabric::SendRequest* request) {
+// dma.length says how much there is; elements beyond it are not reached. How much of it is in none.
+uint64_t CutTo(uint64_t length, fabric::SendRequest* request) {
   for (uint32_t i = 0; i < request->sge_count; ++i) {
     fabric::Sge& sge = request->sges[i];
     if (sge.length > length) sge.length = static_cast<uint32_t>(length);
     length -= sge.length;
   }
+  return length;
 }
 
 }  // namespace
@@ -73,7 +74,7 @@ const Operation* FindOperation(const Layout& layout, uint32_t number, bool numbe
 }
 
 bool ReadSend(const Layout& layout, const Operation& operation, const uint8_t* slot,
-              uint64_t slot_size, uint32_t max_sge, fabric::SendRequest* request) {
+              uint64_t slot_size, fabric::SendRequest* request) {
   const auto flags = Load<uint32_t>(slot, layout.send_flags);
   request->opcode = operation.opcode;
   request->wr_id = Load<uint64_t>(slot, layout.wr_id);
@@ -113,11 +114,12 @@ bool ReadSend(const Layout& layout, const Operation& operation, const uint8_t* s
     request->inline_length = length;
     return true;
   }
-  if (!Fits(layout, layout.send_sges, count, max_sge, slot_size)) return false;
-  request->sge_count = count;
-  ReadSges(layout, slot + layout.send_sges, count, request->sges);
-  CutTo(length, request);
-  return true;
+  // rxe_mr.c:copy_data goes from one to the next until all is copied, whatever num_sge says.
+  const auto room = static_cast<uint32_t>((slot_size - layout.send_sges) / layout.sge_size);
+  request->sge_count = std::min({count, room, uint32_t{fabric::kMaxSge}});
+  ReadSges(layout, slot + layout.send_sges, request->sge_count, request->sges);
+  const uint64_t beyond = CutTo(length, request);
+  return beyond == 0 || request->sge_count == count;
 }
 
 fabric::AddressVector ReadAddress(const Layout& layout, const uint8_t* slot) {

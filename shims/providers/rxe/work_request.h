@@ -28,10 +28,10 @@ const Operation* FindOperation(const Layout& layout, uint32_t number, bool numbe
 
 enum SendFlag : uint32_t { kFence = 1, kSignaled = 2, kSolicited = 4, kInline = 8 };
 
-// Reads a send request. False: it is malformed (more elements than the queue pair has, or than a
-// slot holds). Addresses of datagrams are left to the caller.
+// Reads a send request. False: it is malformed (longer than the elements that its slot holds).
+// Addresses of datagrams are left to the caller.
 bool ReadSend(const Layout& layout, const Operation& operation, const uint8_t* slot,
-              uint64_t slot_size, uint32_t max_sge, fabric::SendRequest* request);
+              uint64_t slot_size, fabric::SendRequest* request);
 fabric::AddressVector ReadAddress(const Layout& layout, const uint8_t* slot);
 fabric::Bind ReadBind(const Layout& layout, const uint8_t* slot);
 

@@ -63,29 +63,31 @@ bool HnsDriver::Offers(Op op) const {
 
 void HnsDriver::Describe(const Device& device, DeviceAttributes* out) const {
   const World& world = device.world();
-  constexpr uint64_t kPortActiveEvent = 1 << 10, kRnrNakGen = 1 << 12;
+  constexpr uint64_t kPortActiveEvent = 1 << 10, kRnrNakGen = 1 << 12, kMemMgtExtensions = 1 << 21;
   out->max_mr_size = ~uint64_t{0};
   out->page_size_cap = 0xfffff000;
   out->vendor_id = 0x19e5;
-  out->vendor_part_id = 0xa222;
+  out->vendor_part_id = world.Knob(knob::part_told) != 0 ? 0xa222 : 0;
   out->hw_ver = 0x21;
-  out->max_qp = kCard.num_qps;
+  out->max_qp = Number(world, knob::num_qps);
   out->max_qp_wr = kCard.max_wqes;
   out->device_cap_flags = kPortActiveEvent | kRnrNakGen;
-  out->max_send_sge = kCard.max_sq_sg;
-  out->max_recv_sge = kCard.max_rq_sg;
+  if (world.Knob(knob::fast_registration) != 0) out->device_cap_flags |= kMemMgtExtensions;
+  out->max_send_sge = Number(world, knob::send_elements);
+  out->max_recv_sge = Number(world, knob::receive_elements);
   out->max_sge_rd = static_cast<uint32_t>(world.Knob(knob::max_sge_read));
-  out->max_cq = kCard.num_cqs;
-  out->max_cqe = kCard.max_cqes;
-  out->max_mr = kCard.num_mtpts;
-  out->max_pd = kCard.num_pds;
+  out->max_cq = Number(world, knob::num_cqs);
+  out->max_cqe = Number(world, knob::max_cqes);
+  out->max_mr = Number(world, knob::num_mtpts);
+  out->max_pd = Number(world, knob::num_pds);
   out->max_qp_rd_atom = kCard.max_qp_dest_rdma;
   out->max_qp_init_rd_atom = kCard.max_qp_init_rdma;
-  out->atomic_cap = 1;  // IB_ATOMIC_HCA
+  if (world.Knob(knob::atomics) != 0) out->atomic_cap = 1;  // IB_ATOMIC_HCA
   out->max_pkeys = 1;
-  out->max_srq = kCard.num_srqs;
+  out->max_srq = Number(world, knob::num_srqs);
+  if (out->max_srq == 0) return;
   out->max_srq_wr = kCard.max_srq_wrs;
-  out->max_srq_sge = kCard.max_srq_sges;
+  out->max_srq_sge = Number(world, knob::srq_elements);
 }
 
 int HnsDriver::QueryDevice(Call& call, Device&) {
@@ -94,7 +96,9 @@ int HnsDriver::QueryDevice(Call& call, Device&) {
 }
 
 int ReadRequest(Call& call, const Body& body, const RequestLengths& lengths) {
-  // Up to 6.18 a short request is filled up with zeroes, a long one cut.
+  if (call.world.Knob(knob::requests_whole) != 0 && call.in.length() < body.length())
+    return call.Unmodelled("hns: a short request, behind which this kernel reads on");
+  // From 5.10 to 6.18 a short request is filled up with zeroes, a long one cut.
   const bool checked = call.world.Knob(knob::request_checked) != 0;
   return provider::CopyRequest(call, body.base(), body.length(),
                                {checked ? call.world.End(lengths.last) : 0, lengths.too_short,
@@ -107,7 +111,24 @@ int Reply(Call& call, const Body& reply) {
   return provider::Respond(call, reply.base(), reply.length(), how, rule::reply_fault);
 }
 
+int ReplyWhole(Call& call, const Body& reply) {
+  if (call.world.Knob(knob::replies_whole) == 0) return Reply(call, reply);
+  return provider::Respond(call, reply.base(), reply.length(), provider::How::kWhole,
+                           rule::reply_fault);
+}
+
+int ReplyNumber(Call& call, uint32_t number) {
+  const uint64_t wide = number;
+  return provider::Respond(call, &wide, sizeof(wide), provider::How::kWhole, rule::reply_fault);
+}
+
 int PinBuffer(Call& call, uint64_t address, uint64_t bytes, bool writable) {
+  if (call.world.Knob(knob::buffers_translated) == 0) {
+    return provider::PinMemory(call, address, bytes, writable,
+                               {rule::buffer_range, rule::buffer_pages, rule::buffer_fault});
+  }
+  if (call.Violates(rule::buffer_empty, bytes == 0 && address % kPage == 0))
+    return call.Refuse(rule::buffer_empty);
   return provider::PinMemory(call, address, bytes, writable,
                              {rule::buffer, rule::buffer, rule::buffer});
 }
@@ -119,12 +140,12 @@ int PinRecord(Call& call, uint64_t address) {
 
 int HnsDriver::AllocContext(Call& call, Context&) {
   const World& world = call.world;
-  if (world.Knob(knob::modelled) == 0) return call.Unmodelled("hns: the driver before 5.10");
   OwnedBody<64> reply(world, structure::hns_roce_ib_alloc_ucontext_resp);
 #define RESP(name) VABI_PF(hns_roce_ib_alloc_ucontext_resp, name)
-  reply.Set(RESP(qp_tab_size), kCard.num_qps);
+  reply.Set(RESP(qp_tab_size), Number(world, knob::num_qps));
   reply.Set(RESP(cqe_size), kCard.cqe_size);
-  if (world.Knob(knob::srq_tab_told) != 0) reply.Set(RESP(srq_tab_size), kCard.num_srqs);
+  if (world.Knob(knob::srq_tab_told) != 0)
+    reply.Set(RESP(srq_tab_size), Number(world, knob::num_srqs));
   if (world.Knob(knob::context_config) != 0) {
     OwnedBody<16> request(world, structure::hns_roce_ib_alloc_ucontext);
     const RequestLengths lengths = {VABI_PF(hns_roce_ib_alloc_ucontext, reserved),
@@ -140,12 +161,13 @@ int HnsDriver::AllocContext(Call& call, Context&) {
     }
   }
 #undef RESP
-  return Reply(call, reply);
+  return ReplyWhole(call, reply);
 }
 
 int HnsDriver::Map(Call& call, Context&, uint64_t offset, uint64_t length, int, MapReply* reply) {
-  // rdma_user_mmap_io wants exactly the page.
-  if (offset != 0 || length > kPage) return call.Refuse(rule::map_entry);
+  // rdma_user_mmap_io wants exactly the page; io_remap_pfn_range maps it, however long the rest is.
+  const bool too_long = length > kPage && call.world.Knob(knob::map_exact) != 0;
+  if (offset != 0 || too_long) return call.Refuse(rule::map_entry);
   reply->kind = "UAR";
   reply->anonymous = true;
   return 0;
@@ -153,14 +175,19 @@ int HnsDriver::Map(Call& call, Context&, uint64_t offset, uint64_t length, int, 
 
 int HnsDriver::AllocPd(Call& call, Pd& pd) {
   OwnedBody<16> reply(call.world, structure::hns_roce_ib_alloc_pd_resp);
-  reply.Set(VABI_PF(hns_roce_ib_alloc_pd_resp, pdn), pd.device->NextNumber());
-  return Reply(call, reply);
+  const uint32_t number = pd.device->NextNumber();
+  if (reply.length() == 0) return ReplyNumber(call, number);
+  reply.Set(VABI_PF(hns_roce_ib_alloc_pd_resp, pdn), number);
+  return ReplyWhole(call, reply);
 }
 
 int HnsDriver::RegMr(Call& call, Mr& mr) {
   if (const int error = PinBuffer(call, mr.start, mr.length, provider::AccessWrites(mr.access))) {
     return error;
   }
+  const uint64_t most = Number(call.world, knob::region_pages);
+  const uint64_t pages = (mr.start % kPage + mr.length + kPage - 1) / kPage;
+  if (call.Violates(rule::mr_pages, most != 0 && pages > most)) return call.Refuse(rule::mr_pages);
   mr.lkey = mr.rkey = mr.device->NextNumber() << 8;
   return 0;
 }

@@ -9,8 +9,8 @@
 #include "shims/providers/hns/ids.h"
 #include "shims/uverbs/driver.h"
 
-// The kernel's hns driver (hns_roce_main.c: hns_roce_dev_ops, hns_roce_hw_v2.c) since 5.10 with a
-// HIP08, as far as commands go: what is put into queues stays there.
+// The kernel's hns driver (hns_roce_main.c: hns_roce_dev_ops, hns_roce_hw_v2.c) with a HIP08, as
+// far as commands go: what is put into queues stays there.
 
 namespace vabi {
 
@@ -67,6 +67,10 @@ struct RequestLengths {
 };
 int ReadRequest(Call& call, const Body& body, const RequestLengths& lengths);
 int Reply(Call& call, const Body& reply);
+// One that older kernels give whole.
+int ReplyWhole(Call& call, const Body& reply);
+// The number of a PD or a CQ in 64 bits, whatever the room: 4.16 has no structure for it.
+int ReplyNumber(Call& call, uint32_t number);
 // hns_roce_mtr_create of a program's memory.
 int PinBuffer(Call& call, uint64_t address, uint64_t bytes, bool writable = false);
 // hns_roce_db_map_user

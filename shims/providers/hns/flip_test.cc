@@ -21,6 +21,12 @@ std::vector<FlipRange> Record(FieldId field) {
                      "hns_roce_db.c:hns_roce_db_map_user: any place that is mapped");
 }
 
+// Up to 5.7 ib_umem_get's own answer.
+std::vector<FlipRange> OldBuffer(FieldId field) {
+  return FlipAddress(field, "hns.buffer.fault",
+                     "core/umem.c:ib_umem_get: any place that is mapped");
+}
+
 const std::vector<const char*> kUpTo618 = {"debian-5.10.223", "linux-5.14",      "debian-6.1.192",
                                            "linux-6.6",       "debian-6.12.117", "linux-6.16"};
 const std::vector<const char*> kSince72 = {"debian-7.2.13", "debian-7.3.4"};
@@ -36,7 +42,7 @@ void FlipBoth(const FlipRequest& request, const std::vector<const char*>& before
 uint32_t Prepare(TestHca& hca) {
   uint32_t pd = 0;
   EXPECT_GT(hca.Open(Bytes(8), TestHns::kRoom), 0);
-  EXPECT_GT(hca.AllocPd(&pd), 0);
+  EXPECT_GT(hca.AllocPd(&pd, {}, 8), 0);
   return pd;
 }
 
@@ -85,6 +91,16 @@ TEST(HnsFlip, CreateCq) {
                 .why = "hns_roce_cq.c:set_cqe_size: 32 or 64"}});
   FlipBoth(request, {"debian-6.1.192", "linux-6.6", "debian-6.12.117", "linux-6.16"},
            "hns.create_cq.input.tail");
+  // Without cqe_size; 4.16 has no record either.
+  request = make();
+  request.kernels = {"linux-5.8", "linux-5.9"};
+  request.Add({{.field = FlipRange::kBehind, .why = "ib_copy_from_udata of what is known"}});
+  FlipEachByte(request, "hns");
+  request.kernels = {"linux-4.16", "linux-4.17", "linux-4.20", "linux-5.3", "linux-5.7"};
+  request.ranges = OldBuffer(VABI_PF(hns_roce_ib_create_cq, buf_addr));
+  request.Add(Record(VABI_PF(hns_roce_ib_create_cq, db_addr)))
+      .Add({{.field = FlipRange::kBehind, .why = "ib_copy_from_udata of what is known"}});
+  FlipEachByte(request, "hns");
   // Any size of entries, as long as 64 of them are mapped; their product with it has 32 bits.
   request = make();
   request.kernels = {"debian-5.10.223", "linux-5.14"};
@@ -165,16 +181,32 @@ TEST(HnsFlip, CreateQp) {
                .why =
                    "hns_roce_qp.c:set_congest_param: not looked at without its bit in comp_mask"},
           }};
+  const FlipRange behind = {.field = FlipRange::kBehind,
+                            .why = "ib_copy_from_udata of what is known (up to 6.18)"};
+  FlipRequest old = request;
+  old.kernels = {"linux-4.17", "linux-4.18", "linux-4.20", "linux-5.3", "linux-5.7"};
+  old.Add(OldBuffer(VABI_PF(hns_roce_ib_create_qp, buf_addr)))
+      .Add(Record(VABI_PF(hns_roce_ib_create_qp, db_addr)))
+      .Add(Record(VABI_PF(hns_roce_ib_create_qp, sdb_addr)))
+      .Add({behind});
+  FlipEachByte(old, "hns");
+  old = request;
+  old.kernels = {"linux-4.16"};
+  old.Add(OldBuffer(VABI_PF(hns_roce_ib_create_qp, buf_addr)))
+      .Add({{.field = VABI_PF(hns_roce_ib_create_qp, db_addr),
+             .why = "hns_roce_qp.c:hns_roce_create_qp_common (4.16): not looked at"},
+            behind});
+  FlipEachByte(old, "hns");
   request.Add(Buffer(VABI_PF(hns_roce_ib_create_qp, buf_addr)))
       .Add(Record(VABI_PF(hns_roce_ib_create_qp, db_addr)))
       .Add(Record(VABI_PF(hns_roce_ib_create_qp, sdb_addr)));
   FlipRequest before = request;
   before.kernels = kUpTo618;
-  before.Add(
-      {{.field = VABI_PF(hns_roce_ib_create_qp, comp_mask),
-        .why = "hns_roce_qp.c:set_congest_param (up to 6.18): other bits are not looked at, "
-               "and CONGEST_TYPE finds the card's own kind"},
-       {.field = FlipRange::kBehind, .why = "ib_copy_from_udata of what is known (up to 6.18)"}});
+  before.kernels.insert(before.kernels.begin(), {"linux-5.8", "linux-5.9"});
+  before.Add({{.field = VABI_PF(hns_roce_ib_create_qp, comp_mask),
+               .why = "hns_roce_qp.c:set_congest_param (up to 6.18): other bits are not looked at, "
+                      "and CONGEST_TYPE finds the card's own kind"},
+              behind});
   FlipEachByte(before, "hns");
   request.kernels = kSince72;
   request.Add({{.field = VABI_PF(hns_roce_ib_create_qp, comp_mask),
@@ -220,9 +252,17 @@ TEST(HnsFlip, CreateSrq) {
               {.field = VABI_PF(hns_roce_ib_create_srq, reserved),
                .why = "hns_roce_srq.c:hns_roce_create_srq: not looked at"},
           }};
+  FlipRequest old = request;
+  old.kernels = {"linux-5.0", "linux-5.3", "linux-5.7"};
+  old.Add(OldBuffer(VABI_PF(hns_roce_ib_create_srq, buf_addr)))
+      .Add(OldBuffer(VABI_PF(hns_roce_ib_create_srq, que_addr)))
+      .Add({{.field = FlipRange::kBehind, .why = "ib_copy_from_udata of what is known"}});
+  FlipEachByte(old, "hns");
   request.Add(Buffer(VABI_PF(hns_roce_ib_create_srq, buf_addr)))
       .Add(Buffer(VABI_PF(hns_roce_ib_create_srq, que_addr)));
-  FlipBoth(request, kUpTo618, "hns.create_srq.input.tail");
+  std::vector<const char*> before = kUpTo618;
+  before.insert(before.begin(), {"linux-5.8", "linux-5.9"});
+  FlipBoth(request, before, "hns.create_srq.input.tail");
 }
 
 }  // namespace

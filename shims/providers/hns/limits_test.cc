@@ -27,6 +27,16 @@ const LimitRow kRows[] = {
     {"debian-5.10.223", "hns.full.cq", EINVAL, ObjectType::kCq},
     {"debian-7.3.4", "hns.full.qp", ENOSPC, ObjectType::kQp},
     {"debian-7.3.4", "hns.full.srq", ENOMEM, ObjectType::kSrq},
+    {"linux-4.18", "hns.full.pd", EPERM, ObjectType::kPd},
+    {"linux-4.19", "hns.full.pd", ENOMEM, ObjectType::kPd},
+    {"linux-4.18", "hns.full.qp", EPERM, ObjectType::kQp},
+    {"linux-5.9", "hns.full.qp", ENOMEM, ObjectType::kQp},
+    {"debian-5.10.223", "hns.full.qp", ENOSPC, ObjectType::kQp},
+    {"linux-5.3", "hns.full.cq", ENOMEM, ObjectType::kCq},
+    {"linux-5.6", "hns.full.cq", EINVAL, ObjectType::kCq},
+    {"linux-5.3", "hns.full.mw", EPERM, ObjectType::kMw},
+    {"linux-5.6", "hns.full.mw", EINVAL, ObjectType::kMw},
+    {"linux-5.0", "hns.full.srq", ENOMEM, ObjectType::kSrq},
 };
 
 class Limits : public testing::TestWithParam<LimitRow> {};

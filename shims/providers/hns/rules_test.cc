@@ -80,6 +80,41 @@ class Rules : public TestHns {
     In(request).Set(VABI_F(ib_uverbs_rereg_mr, access_flags), access);
     return Command(kReregMr, request, VABI_S(ib_uverbs_rereg_mr_resp));
   }
+  // To RTS with an attribute more than is needed; to RTR at that service level.
+  long ToRtsWith(uint32_t more) {
+    const uint32_t qp = Qp();
+    EXPECT_GT(ToInit(qp), 0) << LastRule();
+    EXPECT_GT(ToRtr(qp, 5), 0) << LastRule();
+    return ModifyQp(qp, 0x1 | 0x10000 | 0x2000 | 0x200 | 0x400 | 0x800 | more,
+                    {{VABI_F(ib_uverbs_modify_qp, qp_state), 3}});
+  }
+  long ToRtrAt(uint8_t level) {
+    const uint32_t qp = Qp();
+    EXPECT_GT(ToInit(qp), 0) << LastRule();
+    Bytes request = Zero(VABI_S(ib_uverbs_modify_qp));
+    const Body body = In(request);
+    body.Set(VABI_F(ib_uverbs_modify_qp, qp_handle), qp);
+    body.Set(VABI_F(ib_uverbs_modify_qp, attr_mask),
+             0x1 | 0x80 | 0x100 | 0x100000 | 0x1000 | 0x20000 | 0x8000);
+    body.Set(VABI_F(ib_uverbs_modify_qp, qp_state), 2);
+    body.Set(VABI_F(ib_uverbs_modify_qp, path_mtu), 3);
+    const Body dest = body.Sub(VABI_F(ib_uverbs_modify_qp, dest));
+    dest.SetBytes(VABI_F(ib_uverbs_qp_dest, dgid), image().device[0].ports[0].gids[0].raw, 16);
+    dest.Set(VABI_F(ib_uverbs_qp_dest, is_global), 1);
+    dest.Set(VABI_F(ib_uverbs_qp_dest, port_num), 1);
+    dest.Set(VABI_F(ib_uverbs_qp_dest, hop_limit), 1);
+    dest.Set(VABI_F(ib_uverbs_qp_dest, sl), level);
+    return Command(kModifyQp, request);
+  }
+  // A region of that length, all of which is mapped.
+  long LongRegion(uint64_t length) {
+    void* const memory = mmap(nullptr, length, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    EXPECT_NE(MAP_FAILED, memory);
+    const long result = RegMr(pd, {.start = reinterpret_cast<uint64_t>(memory), .length = length});
+    munmap(memory, length);
+    return result;
+  }
   long Ah() {
     uint32_t ah;
     return CreateAh(pd, &ah, {}, 8);
@@ -135,6 +170,23 @@ const std::vector<Offence>& Offences() {
     {k61, "hns.modify_qp.mtu", EINVAL, [](T& t) { return t.Rtr(4, 1); }},
     {k61, "hns.modify_qp.mtu", EINVAL, [](T& t) { return t.Rtr(0, 1); }},
     {kNewest, "hns.modify_qp.standard", EOPNOTSUPP, [](T& t) { return t.RateLimit(); }},
+    {k61, "hns.modify_qp.alternate", EINVAL, [](T& t) { return t.ToRtsWith(1 << 18); }},
+    {"linux-4.16", "hns.modify_qp.alternate", EINVAL, [](T& t) { return t.ToRtsWith(1 << 18); }},
+    {k61, "hns.modify_qp.service_level", EINVAL, [](T& t) { return t.ToRtrAt(8); }},
+    {"debian-5.10.223", "hns.modify_qp.service_level", EINVAL, [](T& t) { return t.ToRtrAt(8); }},
+    {"linux-5.6", "hns.modify_qp.reset", EPERM, [](T& t) { return t.ToState(t.Qp(), 0); }},
+    {"linux-5.8", "hns.modify_qp.state", EINVAL, [](T& t) { return t.ToState(t.Connected(), 3); }},
+    {"linux-4.19", "hns.modify_qp.flush", EINVAL, [](T& t) { const uint32_t qp = t.Qp(0); EXPECT_GT(t.ToInit(qp), 0); return t.ToState(qp, 6); }},
+    {"debian-5.10.223", "hns.modify_qp.current", EINVAL, [](T& t) { return t.ModifyQp(t.Connected(), 0x3, {{VABI_F(ib_uverbs_modify_qp, qp_state), 3}, {VABI_F(ib_uverbs_modify_qp, cur_qp_state), 2}}); }},
+    {"linux-4.16", "hns.create_qp.no_receives", EINVAL, [](T& t) { return t.QpChanged([](auto& w) { w.recv_wr = 0; }); }},
+    {"linux-5.6", "hns.create_qp.no_receives", EINVAL, [](T& t) { return t.QpChanged([](auto& w) { w.recv_sge = 0; }); }},
+    {"linux-5.6", "hns.create_qp.type", EINVAL, [](T& t) { return t.QpChanged([](auto& w) { w.type = T::kUd; }); }},
+    {"linux-5.7", "hns.create_qp.type", EOPNOTSUPP, [](T& t) { return t.QpChanged([](auto& w) { w.type = T::kUd; }); }},
+    {"linux-5.7", "hns.buffer.range", EINVAL, [](T& t) { return t.RegMr(t.pd, {.length = ~uint64_t{0} - 4096}); }},
+    {"linux-5.7", "hns.buffer.pages", EINVAL, [](T& t) { return t.RegMr(t.pd, {.length = 0}); }},
+    {"linux-5.7", "hns.buffer.fault", EFAULT, [](T& t) { return t.RegMr(t.pd, {.length = 1 << 24}); }},
+    {"linux-5.8", "hns.buffer.empty", EINVAL, [](T& t) { return t.RegMr(t.pd, {.length = 0}); }},
+    {"linux-5.0", "hns.reg_mr.pages", EINVAL, [](T& t) { return t.LongRegion((1ull << 30) + 4096); }},
     {k61, "hns.modify_qp.state", EINVAL, [](T& t) { return t.ToState(t.Connected(), 4); }},
     {k61, "hns.create_srq.size", EINVAL, [](T& t) { return t.NewSrq(0x8001, 1, SrqInput(t)); }},
     {k61, "hns.create_srq.size", EINVAL, [](T& t) { return t.NewSrq(16, 129, SrqInput(t)); }},

@@ -42,7 +42,7 @@ class TestHns : public TestHca {
   explicit TestHns(const std::string& kernel = "debian-7.3.4") : TestHca(kernel, "hns") { Begin(); }
   void Begin() {
     EXPECT_GT(Open(Bytes(kContextRequest), kRoom), 0) << LastRule();
-    EXPECT_GT(AllocPd(&pd, {}, 4), 0) << LastRule();
+    EXPECT_GT(AllocPd(&pd, {}, 8), 0) << LastRule();
   }
   uint32_t Cq() {
     if (cq_.cqe == 0) {

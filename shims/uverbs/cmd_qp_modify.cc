@@ -40,7 +40,7 @@ int CheckPorts(Command& c, Qp& qp, ModifyRequest* request, const fabric::Address
     }
     if ((mask & kQpState) != 0 &&
         request->body.Get(FIELD(qp_state)) == static_cast<uint64_t>(QpState::kRtr)) {
-      if (c.Violates(RuleId::qp_modify_av_other_port, dest.port_num != qp.Real().attr.port_num)) {
+      if (c.Violates(RuleId::qp_modify_av_other_port, dest.port_num != qp.Real().port)) {
         return c.Refuse(RuleId::qp_modify_av_other_port);
       }
     } else {
@@ -168,6 +168,7 @@ int Modify(Command& c, ModifyRequest request) {
   }
   if (const int error = c.driver().ModifyQp(c.call, qp, next, attr, mask)) return error;
   qp.attr = attr;
+  if ((mask & kQpPort) != 0) qp.port = attr.port_num;
   qp.state = c.driver().StateAfter(qp, next, mask);
   if (qp.track != 0) Track(qp);
   return 0;

@@ -84,7 +84,8 @@ class Runner {
     if (const CompiledMethod* method = device_.methods().Find(header.object_id, header.method_id)) {
       name = method->name;
     } else {
-      name = MethodTable::NameOf(call_.world, header.object_id, header.method_id);
+      name = MethodTable::NameOf(call_.world, device_.driver().PrivateMethods(), header.object_id,
+                                 header.method_id);
     }
     if (name != nullptr) {
       std::strncpy(call_.record.name, name, sizeof(call_.record.name) - 1);
@@ -410,14 +411,16 @@ class Runner {
 constexpr uint32_t kUsualNumber = 0xc0181b01;
 
 // A kernel without this ioctl reads nothing; the trace still tells what was meant.
-void NameWhatWasMeant(IoctlCall& call, unsigned long request, const void* argument) {
+void NameWhatWasMeant(IoctlCall& call, const Device& device, unsigned long request,
+                      const void* argument) {
   Header header;
   const char* name = nullptr;
   if (static_cast<uint32_t>(request) == kUsualNumber &&
       sys::CopyFromUser(&header, reinterpret_cast<uint64_t>(argument), sizeof(header)) == 0) {
     call.record.object = header.object_id;
     call.record.method = header.method_id;
-    name = MethodTable::NameOf(call.world, header.object_id, header.method_id);
+    name = MethodTable::NameOf(call.world, device.driver().PrivateMethods(), header.object_id,
+                               header.method_id);
   }
   if (name != nullptr) {
     std::snprintf(call.record.name, sizeof(call.record.name), "%s", name);
@@ -446,7 +449,7 @@ long RunIoctl(UverbsFile& file, unsigned long request, void* argument) {
     call.state = nullptr;
   }
   if (trace::Wants(call.record)) {
-    if (call.record.name[0] == '\0') NameWhatWasMeant(call, request, argument);
+    if (call.record.name[0] == '\0') NameWhatWasMeant(call, file.device(), request, argument);
     call.record.result = result;
     trace::Write(call.record);
   }

@@ -62,6 +62,12 @@ class IoctlCall : public Call {
   State* state = nullptr;
 };
 
+// The call as an ioctl method sees it; null in write(), whose commands have no attributes.
+inline IoctlCall* AsIoctl(Call& call) {
+  return call.record.front_end == trace::FrontEnd::kIoctl ? static_cast<IoctlCall*>(&call)
+                                                          : nullptr;
+}
+
 }  // namespace vabi
 
 #endif  // VABI_SHIMS_UVERBS_IOCTL_H_

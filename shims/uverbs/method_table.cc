@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "shims/uverbs/method_table.h"
 
+#include <string_view>
+
 #include "shims/uverbs/device.h"
 #include "shims/uverbs/object_table.h"
 
@@ -119,6 +121,9 @@ void MethodTable::AddAttributes(const Device& device, const MethodSpec& spec, si
 
 namespace {
 
+// UVERBS_ID_DRIVER_NS
+constexpr uint16_t kPrivateIds = 0x1000;
+
 struct MethodNumber {
   const char* name;
   uint16_t object, method;
@@ -130,15 +135,26 @@ constexpr MethodNumber kNumbers[] = {
 
 }  // namespace
 
-const char* MethodTable::NameOf(const World& world, uint16_t object, uint16_t method) {
+const char* MethodTable::NameOf(const World& world, std::span<const MethodSpec> own,
+                                uint16_t object, uint16_t method) {
+  // Drivers number what is theirs alike: bnxt_re's ALLOC_PAGE is mlx5's DEVX.
+  const auto is_own = [own](std::string_view name) {
+    return std::any_of(own.begin(), own.end(), [name](const MethodSpec& spec) {
+      return MethodRows()[Index(spec.id)].name == name;
+    });
+  };
+  const bool is_private = object >= kPrivateIds || method >= kPrivateIds;
   for (size_t i = 0; i < MethodRows().size(); ++i) {
     const MethodRow& row = MethodRows()[i];
     if (*row.name == '\0') continue;
     const auto object_id = world.Constant(row.object), method_id = world.Constant(row.method);
-    if (object_id && method_id && *object_id == object && *method_id == method) return row.name;
+    if (object_id && method_id && *object_id == object && *method_id == method &&
+        (!is_private || is_own(row.name)))
+      return row.name;
   }
   for (const MethodNumber& row : kNumbers) {
-    if (row.object == object && row.method == method) return row.name;
+    if (row.object == object && row.method == method && (!is_private || is_own(row.name)))
+      return row.name;
   }
   return nullptr;
 }

@@ -49,7 +49,9 @@ class MethodTable {
     return found == methods_.end() || found->key != key ? nullptr : &*found;
   }
   // Name of a method whether this device has it or not; null: the fake kernel does not know it.
-  static const char* NameOf(const World& world, uint16_t object, uint16_t method);
+  // own: what the device's driver brings.
+  static const char* NameOf(const World& world, std::span<const MethodSpec> own, uint16_t object,
+                            uint16_t method);
   // An object that a driver brings.
   bool HasPrivateObject(uint64_t id) const;
 

@@ -225,6 +225,7 @@ struct Qp : Object {
   int open_handles = 0;  // of a real XRC target
   Xrcd* xrcd_handle = nullptr;
   QpState state = QpState::kReset;
+  uint8_t port = 0;  // what IB_QP_PORT said last; attr.port_num is what QUERY_QP tells
   uint32_t qp_num = 0;
   Pd* pd = nullptr;
   Cq* send_cq = nullptr;

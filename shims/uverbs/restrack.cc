@@ -203,7 +203,7 @@ void Track(Object& object) {
       entry.has_srq = qp.srq != nullptr;
       entry.kind = qp.qp_type;
       entry.state = static_cast<uint8_t>(qp.state);
-      entry.port = qp.attr.port_num;
+      entry.port = qp.port;
       entry.migration = qp.attr.path_mig_state;
       entry.connected = qp.qp_type == kRc || qp.qp_type == kUc;
       entry.remote_qpn = qp.attr.dest_qp_num;

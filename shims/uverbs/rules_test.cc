@@ -216,7 +216,7 @@ class RulesTest : public UverbsTest {
     const uint32_t handle = CreateQp(AllocPd(), CreateCq(), type);
     auto* qp = static_cast<vabi::Qp*>(file().Find(ObjectType::kQp, handle));
     qp->state = from;
-    qp->attr.port_num = 1;
+    qp->port = 1;
     return S(VABI_S(ib_uverbs_modify_qp))
         .With(VABI_F(ib_uverbs_modify_qp, qp_handle), handle)
         .With(VABI_F(ib_uverbs_modify_qp, attr_mask), mask);
@@ -568,7 +568,7 @@ const std::vector<Offence>& Offences() {
     {RuleId::qp_modify_port, [](T& t) { return t.Write(26, t.Modify(kQpPort).With(VABI_F(ib_uverbs_modify_qp, port_num), 2)); }},
     {RuleId::qp_modify_av_port, [](T& t) { return t.Write(26, t.ModifyAv(kQpAv, QpState::kSqd, 2)); }},
     {RuleId::qp_modify_av_other_port, [](T& t) { Struct request = t.ModifyAv(kQpState | kQpAv, QpState::kInit, 1); request.Set(VABI_F(ib_uverbs_modify_qp, qp_state), 2);
-        static_cast<vabi::Qp*>(t.file().Find(ObjectType::kQp, request.Get(VABI_F(ib_uverbs_modify_qp, qp_handle))))->attr.port_num = 2; return t.Write(26, request); }},
+        static_cast<vabi::Qp*>(t.file().Find(ObjectType::kQp, request.Get(VABI_F(ib_uverbs_modify_qp, qp_handle))))->port = 2; return t.Write(26, request); }},
     {RuleId::qp_modify_av_and_port, [](T& t) { t.image().device[0].port_count = 2; t.image().device[0].ports[1] = t.image().device[0].ports[0]; return t.Write(26, t.ModifyAv(kQpAv | kQpPort, QpState::kSqd, 1, 2)); }},
     {RuleId::qp_modify_alt_port, [](T& t) { return t.Write(26, t.Modify(kQpAltPath).With(VABI_F(ib_uverbs_modify_qp, alt_port_num), 2)); }},
     {RuleId::qp_modify_state_range, [](T& t) { return t.Write(26, t.Modify(kQpState).With(VABI_F(ib_uverbs_modify_qp, qp_state), 7)); }},

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What bnxt_re tells and refuses where contexts and protection domains are made: hw/bnxt_re of the
 // kernels named. One offence for each rule, each byte of the private request.
+#include <tuple>
+
 #include "shims/providers/bnxt_re/ids.h"
 #include "shims/providers/common/test_flip.h"
 #include "shims/providers/common/test_hca.h"
@@ -52,6 +54,40 @@ TEST_P(Eras, MapWhatTheyTell) {
   EXPECT_NE(0u, dbr);
   EXPECT_EQ(1, hca.Map(dbr, 4096)) << hca.LastRule();
   EXPECT_GT(hca.DeallocPd(hca.pd), 0);
+}
+
+// ib_copy_to_udata of all of the reply, or of as much as there is room for; ib_respond_udata, which
+// makes the rest of the room zero. bnxt_re_pd_resp has 16 bytes.
+TEST(BnxtReReplies, OfAProtectionDomain) {
+  for (const auto& [kernel, in_8, in_32] : {std::tuple{"debian-6.1.192", 16u, 16u},
+                                            {"linux-6.6", 8u, 16u},
+                                            {"linux-6.16", 8u, 16u},
+                                            {"debian-7.2.13", 8u, 32u}}) {
+    T hca(kernel);
+    hca.Start();
+    const auto written = [&hca](size_t room) {
+      return hca.Written(TestHca::kAllocPd, hca.Zero(VABI_S(ib_uverbs_alloc_pd)),
+                         VABI_S(ib_uverbs_alloc_pd_resp), room);
+    };
+    EXPECT_EQ(in_8, written(8)) << kernel;
+    EXPECT_EQ(in_32, written(32)) << kernel;
+  }
+}
+
+TEST(BnxtReReplies, OfAContext) {
+  constexpr size_t kBefore53 = 24;  // struct bnxt_re_uctx_resp, without comp_mask
+  for (const auto& [kernel, in_8, clears] : {std::tuple{"linux-5.0", kBefore53, false},
+                                             {"linux-5.3", size_t{8}, false},
+                                             {"linux-6.16", size_t{8}, false},
+                                             {"debian-7.2.13", size_t{8}, true}}) {
+    const auto written = [kernel = kernel](size_t room) {
+      T hca(kernel);
+      return hca.Written(TestHca::kGetContext, hca.Zero(VABI_S(ib_uverbs_get_context)),
+                         VABI_S(ib_uverbs_get_context_resp), room);
+    };
+    EXPECT_EQ(in_8, written(8)) << kernel;
+    EXPECT_EQ(clears, written(64) == 64) << kernel;
+  }
 }
 
 // The chip since 5.3, its mode unasked from 5.14 to 6.6.

@@ -22,7 +22,7 @@ constexpr uint64_t kAsksPow2 = 1, kAsksMode = 2;
 constexpr uint64_t kHaveChip = 0x1, kHaveMode = 0x2, kPow2Disabled = 0x10, kToggle = 0x400000;
 constexpr uint32_t kChip = 0x16d7;  // BCM57414
 constexpr char kSharedPage[] = "SHARED_PAGE";
-constexpr uint32_t kCqeSize = 32, kDpi = 1;
+constexpr uint32_t kCqeSize = 32;
 constexpr size_t kAvidAt = 0x10;  // BNXT_RE_AVID_OFFT: of the shared page
 
 // ib_is_udata_in_empty
@@ -218,6 +218,7 @@ int BnxtReDriver::AllocPd(Call& call, Pd& pd) {
     if (entries) state.entries.Remove(where);
     return error;
   }
+  state.has_doorbell = true;
   auto kept = std::make_unique<PdState>();
   kept->context = &context;
   if (entries) kept->entry = where;

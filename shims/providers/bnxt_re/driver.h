@@ -25,6 +25,8 @@ class BnxtReDriver : public DriverBase {
 
   DriverId id() const override { return DriverId::bnxt_re; }
   bool Offers(Op op) const override;
+  std::span<const MethodSpec> PrivateMethods() const override;
+  int DestroyPrivate(Call& call, Object& object) override;
   void Describe(const Device& device, DeviceAttributes* out) const override;
   int QueryDevice(Call& call, Device& device) override;
 
@@ -65,6 +67,8 @@ int ReadRequest(Call& call, const Body& body, size_t minimum);
 int Reply(Call& call, const Body& body, KnobId how);
 // ib_umem_get of a ring; `pages`: whole ones must begin there (bnxt_re_setup_sginfo).
 int PinRing(Call& call, uint64_t address, uint64_t bytes, bool pages);
+// The doorbell region that CREATE_QP names, or null (methods.cc).
+Object* RegionOf(Call& call);
 
 }  // namespace vabi::bnxt_re
 

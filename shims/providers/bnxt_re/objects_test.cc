@@ -264,6 +264,38 @@ TEST(BnxtReStates, AddressIsToldAsTheCardHasIt) {
   }
 }
 
+// bnxt_re_query_qp tells port_num since 6.12; before, what ib_uverbs_query_qp had allocated, which
+// says nothing of the port that MODIFY_QP knows.
+TEST(BnxtReStates, PortIsToldSince612) {
+  for (const auto& [kernel, port] : {std::pair{"linux-5.9", 0u},
+                                     {"linux-6.6", 0u},
+                                     {"debian-6.12.117", 1u},
+                                     {"debian-7.3.4", 1u}}) {
+    TestBnxtRe hca(kernel);
+    hca.Start();
+    const TestHca::QpMade qp = hca.MakeQp();
+    EXPECT_GT(hca.ToInit(qp.handle), 0) << hca.LastRule();
+    ASSERT_GT(hca.QueryQp(qp.handle), 0);
+    EXPECT_EQ(port, ANSWERED(port_num)) << kernel;
+    EXPECT_GT(hca.ToRtr(qp.handle, qp.number), 0) << kernel << hca.LastRule();
+  }
+}
+
+// __from_ib_qp_type knows IB_QPT_RAW_PACKET since 6.18; whether the firmware does, the card says.
+TEST(BnxtReTypes, RawPacketsSince618) {
+  constexpr uint8_t kRawPacket = 8;
+  for (const char* kernel : {"debian-6.12.117", "linux-6.16"}) {
+    TestBnxtRe hca(kernel);
+    hca.Start();
+    EXPECT_EQ(-EOPNOTSUPP, hca.CreateQp(hca.Wish(kRawPacket), nullptr, hca.Qp(), 32)) << kernel;
+    EXPECT_EQ("bnxt_re.create_qp.type", hca.LastRule()) << kernel;
+  }
+  TestBnxtRe hca("debian-7.2.13");
+  hca.Start();
+  hca.CreateQp(hca.Wish(kRawPacket), nullptr, hca.Qp(), 32);
+  EXPECT_NE("", hca.LastUnmodelled());
+}
+
 // bnxt_re_resize_cq, bnxt_re_poll_cq (6.6): a second one waits for a POLL_CQ.
 TEST(BnxtReResize, EndsWithAPoll) {
   for (const char* kernel : {"linux-6.6", "debian-7.3.4"}) {

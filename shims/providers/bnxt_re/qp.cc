@@ -88,6 +88,8 @@ int BnxtReDriver::CreateQp(Call& call, Qp& qp) {
   const auto six = world.Knob(knob::send_elements);
   if (six == 2 || (six == 1 && inlines)) state->made.max_send_sge = kMaxSge;
   if (qp.srq != nullptr) state->made.max_recv_sge = 0;
+  state->region = RegionOf(call);
+  if (state->region != nullptr) ++state->region->users;
   qp.driver = std::move(state);
   return 0;
 }
@@ -148,7 +150,8 @@ int BnxtReDriver::QueryQp(Call& call, Qp& qp) {
       world.Knob(knob::dscp_told) != 0 ? state.traffic_class >> 2 : state.traffic_class;
   // Which source port the card has chosen nobody tells.
   if (world.Knob(knob::source_port_told) != 0) qp.attr.address.flow_label = 0;
-  if (world.Knob(knob::port_told) != 0) qp.attr.port_num = 1;
+  // Where it is not told, what stands in the kernel's memory reads as zero here.
+  qp.attr.port_num = world.Knob(knob::port_told) != 0 ? 1 : 0;
   return 0;
 }
 
@@ -156,6 +159,9 @@ vabi::QpState BnxtReDriver::CurrentState(const World& world, const Qp& qp) const
   return world.Knob(knob::current_state_told) != 0 ? vabi::QpState::kReset : qp.state;
 }
 
-int BnxtReDriver::DestroyQp(Call&, Qp&) { return 0; }
+int BnxtReDriver::DestroyQp(Call&, Qp& qp) {
+  if (Object* const region = StateOf(qp).region; region != nullptr) --region->users;
+  return 0;
+}
 
 }  // namespace vabi::bnxt_re

@@ -14,7 +14,7 @@ namespace vabi::bnxt_re {
 
 inline constexpr uint64_t kPage = 4096;
 inline constexpr uint32_t kMaxQp = 65536, kMaxCqe = 65535, kMaxSrqWr = 65407, kMaxSge = 6;
-inline constexpr uint32_t kMaxInline = 96, kMaxReads = 126;
+inline constexpr uint32_t kMaxInline = 96, kMaxReads = 126, kDpi = 1;
 inline constexpr uint64_t kMaxMrSize = uint64_t{1} << 39;  // BNXT_RE_MAX_MR_SIZE
 
 struct ContextState final : DriverState {
@@ -24,11 +24,18 @@ struct ContextState final : DriverState {
   uint64_t doorbell = 0;         // physical, before
   void* shared = nullptr;        // bnxt_re_ucontext.shpg: one page
   bool depths_as_asked = false;  // BNXT_RE_UCNTX_CAP_POW2_DISABLED
+  bool has_doorbell = false;     // its first protection domain has got it one
   // bnxt_re_init_depth
   uint32_t Depth(uint32_t wanted, uint32_t most) const;
 };
 
 struct PdState final : DriverState {
+  Context* context = nullptr;
+  uint64_t entry = provider::MapEntries::kFull;
+};
+
+// struct bnxt_re_dbr_obj
+struct RegionState final : DriverState {
   Context* context = nullptr;
   uint64_t entry = provider::MapEntries::kFull;
 };
@@ -46,6 +53,7 @@ struct QpState final : DriverState {
   QpCapabilities made;      // what QUERY_QP tells
   bool has_access = false;  // some MODIFY_QP has set access flags
   uint8_t traffic_class = 0;
+  Object* region = nullptr;  // where it rings
 };
 
 inline ContextState& StateOf(Context& context) {

@@ -109,8 +109,6 @@ bool InitiatorMayChange(const World& world, vabi::QpState from, vabi::QpState to
 void QueryTarget(Qp& qp);
 // qp.c:create_rss_raw_qp_tir
 int CreateRss(Call& call, Qp& qp);
-// The call as an ioctl method sees it; null in write(), whose commands have no attributes.
-IoctlCall* AsIoctl(Call& call);
 enum class OldRespond : uint8_t { kClip, kWhole };
 int Respond(Call& call, const void* from, size_t size, OldRespond before);
 

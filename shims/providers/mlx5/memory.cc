@@ -50,11 +50,6 @@ int CopyRequest(Call& call, void* to, size_t size, const RequestRules& rules) {
   return 0;
 }
 
-IoctlCall* AsIoctl(Call& call) {
-  return call.record.front_end == trace::FrontEnd::kIoctl ? static_cast<IoctlCall*>(&call)
-                                                          : nullptr;
-}
-
 int Respond(Call& call, const void* from, size_t size, OldRespond before) {
   if (call.world.Knob(KnobId::mlx5_respond_zeroes) == 0) {
     const int error = before == OldRespond::kWhole ? trace::Reply(call.out.address(), from, size)

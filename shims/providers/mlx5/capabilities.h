@@ -27,13 +27,16 @@ struct Capabilities {
        ece_support = false;
   bool cqe_compression = false, cqe_compression_128 = false, cqe_128_always = true,
        dump_fill_mkey = false;
-  bool sho = false, cd = false, end_pad = false, dct = true, tag_matching = false, qos = false;
+  bool sho = false, cd = false, end_pad = false, dct = true, qos = false;
   bool qp_packet_based = false, real_time_timestamps = false, drain_sigerr = false,
        striding_rq = false;
   bool dp_ordering_force = false, ipoib_basic_offloads = false, eth_net_offloads = false;
   bool umr_modify_entity_size_disabled = false, tunnel_offloads = false, delay_drop = false,
        vlan_cap = false;
   int log_max_rqt_size = 9, log_max_wq_sz = 20;
+  // On InfiniBand only: libmlx5's list keeps its own queue pair without GRH.
+  bool tag_matching = true;
+  int log_tag_matching_list_sz = 6;
   int log_max_dci_stream_channels = 6, log_max_dci_errored_streams = 6;
   bool qpc_extension = true;
   // cmd_hca_cap_2

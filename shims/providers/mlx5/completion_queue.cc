@@ -60,7 +60,7 @@ bool CompletionQueue::Write(const CqeText& text) {
   if (error_) return false;
   if (!ignores_overrun_ && Full()) {
     error_ = true;
-    if (cq_->events)
+    if (cq_ != nullptr && cq_->events)
       cq_->events->Report(cq_->user_handle, kEventCqError, &cq_->async_events_reported, cq_);
     return false;
   }
@@ -91,7 +91,7 @@ bool CompletionQueue::MaybeNotify() {
 }
 
 bool CompletionQueue::PollArm() {
-  if (cq_->channel == nullptr) return false;
+  if (!wants_polling()) return false;
   uint32_t record;
   if (!fabric::LoadMemory32(geometry_.doorbell + kArmRecord, &record)) return false;
   record = __builtin_bswap32(record);

@@ -27,6 +27,7 @@ class CompletionQueue {
     bool pads = false;  // of 128 bytes, and all of them are written
   };
 
+  // `cq`: whom events are reported to; null: nobody.
   CompletionQueue(uint32_t number, const Geometry& geometry, Cq* cq, bool ignores_overrun);
   CompletionQueue(const CompletionQueue&) = delete;
   CompletionQueue& operator=(const CompletionQueue&) = delete;
@@ -42,7 +43,7 @@ class CompletionQueue {
   void Resize(uint64_t buffer, uint32_t entries);
   // Looks whether the program has armed it. True when an event was reported.
   bool PollArm();
-  bool wants_polling() const { return cq_->channel != nullptr; }
+  bool wants_polling() const { return cq_ != nullptr && cq_->channel != nullptr; }
 
  private:
   void Put(const CqeText& text);

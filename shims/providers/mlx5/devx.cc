@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// devx.c: commands that user space writes for the firmware itself (firmware.cc). Memory and events
-// that user space would own are not modelled.
+// devx.c: commands that user space writes for the firmware itself (firmware.cc). Events that user
+// space would own are not modelled.
 #include <cerrno>
 #include <cstring>
 #include <iterator>
@@ -10,6 +10,7 @@
 #include "shims/providers/mlx5/capabilities.h"
 #include "shims/providers/mlx5/driver.h"
 #include "shims/providers/mlx5/firmware.h"
+#include "shims/providers/mlx5/firmware_queues.h"
 #include "shims/providers/mlx5/wire_format.h"
 #include "shims/uverbs/attr_spec.h"
 #include "shims/uverbs/device.h"
@@ -26,7 +27,7 @@ using attr::kOptional;
 constexpr uint16_t kHeader = prm::kHeader;
 // Command header: opcode, uid, operation modifier; reply: status, syndrome.
 constexpr uint32_t kInOpcode = 0, kInOpMod = 6;
-constexpr uint16_t kQueryHcaCap = 0x100;
+constexpr uint16_t kQueryHcaCap = 0x100, kQueryHcaVportContext = 0x762;
 constexpr uint16_t kGeneralStart = 0xb00, kGeneralEnd = 0xd00;
 // devx_is_whitelist_cmd: QUERY_HCA_CAP, QUERY_HCA_VPORT_CONTEXT, QUERY_ESW_VPORT_CONTEXT,
 // QUERY_ESW_FUNCTIONS
@@ -160,6 +161,11 @@ int QueryHcaCap(IoctlCall& call, std::span<const uint8_t> in, std::vector<uint8_
     put({337, 1, ethernet});  // rts2rts_qp_udp_sport
     put({368, 16, 0});
     put({438, 2, ethernet});  // port_type
+    if (kCaps.tag_matching && !ethernet) {
+      put({1520, 1, 1});
+      put({1521, 1, 1});  // rndv_offload_rc
+      put({1523, 5, static_cast<uint64_t>(kCaps.log_tag_matching_list_sz)});
+    }
   }
   if (kind == kGeneral2) {
     for (const CapabilityRow& row : kGeneralDevice2) put(row);
@@ -167,6 +173,17 @@ int QueryHcaCap(IoctlCall& call, std::span<const uint8_t> in, std::vector<uint8_
   if (kind == kOdp) QueryOdp(call.world, capability);
   // All else that this NIC could tell is that it has none of it.
   return 0;
+}
+
+// hca_vport_context of the function's own port, as far as this NIC has what it tells.
+void QueryVport(const Device& device, std::span<uint8_t> context) {
+  const PortImage& port = device.port(1);
+  const uint64_t active = device.PortState(1);
+  PrmSet(context, {280, 4}, active);
+  PrmSet(context, {284, 4}, active);
+  PrmSet(context, {768, 16}, port.lid);
+  PrmSet(context, {792, 3}, port.lmc);
+  PrmSet(context, {800, 16}, port.sm_lid);
 }
 
 int Other(IoctlCall& call) {
@@ -183,10 +200,15 @@ int Other(IoctlCall& call) {
   const bool general = In(kGeneral, opcode) || (opcode >= kGeneralStart && opcode < kGeneralEnd);
   if (call.Violates(RuleId::mlx5_devx_not_general, !general))
     return call.Refuse(RuleId::mlx5_devx_not_general);
-  if (opcode != kQueryHcaCap)
-    return call.Unmodelled("mlx5: a DEVX command other than QUERY_HCA_CAP");
   std::vector<uint8_t> out(out_length);
-  if (const int error = QueryHcaCap(call, in, &out)) return error;
+  const bool infiniband = call.file.device().image().link == LinkLayer::kInfiniband;
+  if (opcode == kQueryHcaCap) {
+    if (const int error = QueryHcaCap(call, in, &out)) return error;
+  } else if (opcode == kQueryHcaVportContext && infiniband && PrmGet(in, {64, 1}) == 0) {
+    QueryVport(call.file.device(), std::span(out).subspan(kHeader));
+  } else {
+    return call.Unmodelled("mlx5: a DEVX command other than queries of capabilities and vports");
+  }
   return call.CopyOut(VABI_C(MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT), out.data(), out.size());
 }
 
@@ -369,7 +391,51 @@ int QueryObject(IoctlCall& call) {
 }
 
 int QueryObjectAsync(IoctlCall& call) { return NeedsUid(call, "mlx5: DEVX_OBJ.ASYNC_QUERY"); }
-int RegisterMemory(IoctlCall& call) { return NeedsUid(call, "mlx5: DEVX_UMEM.REG"); }
+// ib_verbs.h:ib_access_writable
+bool Writable(uint64_t access) {
+  return (access & (kLocalWrite | kRemoteWrite | kRemoteAtomic | kMwBind)) != 0;
+}
+
+// devx_umem_get, devx_umem_find_best_pgsize
+int RegisterMemory(IoctlCall& call) {
+  if (call.file.context() == nullptr) return call.Refuse(RuleId::mlx5_no_context);
+  if (call.Violates(RuleId::mlx5_devx_no_uid, !ContextOf(call.file).devx)) {
+    return call.Refuse(RuleId::mlx5_devx_no_uid);
+  }
+  uint64_t access = 0, address = 0, length = 0;
+  const auto allowed = static_cast<uint64_t>(call.world.Knob(KnobId::mlx5_devx_umem_access));
+  if (const int error =
+          call.GetFlags(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS), allowed, &access)) {
+    return error;
+  }
+  if (call.CopyIn(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR), &address, sizeof(address)) != 0 ||
+      call.CopyIn(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_LEN), &length, sizeof(length)) != 0) {
+    return call.Refuse(RuleId::mlx5_request_fault);
+  }
+  if (const int error = CheckMrAccess(call, static_cast<uint32_t>(access))) return error;
+  if (call.Has(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD)))
+    return call.Unmodelled("mlx5: DEVX_UMEM.REG of a dma-buf");
+  if (const int error = PinMemory(call, address, length, Writable(access))) return error;
+  uint64_t pages = ~uint64_t{0};
+  if (call.Has(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP))) {
+    if (const int error = call.GetConst(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP), &pages)) {
+      return error;
+    }
+  }
+  constexpr int kPageShift = 12;
+  int highest = kPageShift;
+  while (highest < 63 && uint64_t{1} << highest < length) ++highest;
+  const uint64_t of_use = pages >> kPageShift << kPageShift & ((uint64_t{2} << highest) - 1);
+  if (call.Violates(RuleId::mlx5_devx_umem_pages, of_use == 0))
+    return call.Refuse(RuleId::mlx5_devx_umem_pages);
+  Device& device = call.file.device();
+  const uint32_t id = device.NextNumber();
+  auto object = std::make_unique<Object>(ObjectType::kPrivate);
+  object->private_type = static_cast<uint16_t>(VABI_C(MLX5_IB_OBJECT_DEVX_UMEM));
+  object->driver = std::make_unique<UmemState>(device.number(), id, address, length);
+  call.Created(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE), std::move(object));
+  return call.CopyOut(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID), &id, sizeof(id));
+}
 int Subscribe(IoctlCall& call) { return NeedsUid(call, "mlx5: DEVX.SUBSCRIBE_EVENT"); }
 int AllocCommandFd(IoctlCall& call) { return call.Unmodelled("mlx5: DEVX_ASYNC_CMD_FD.ALLOC"); }
 int AllocEventFd(IoctlCall& call) { return call.Unmodelled("mlx5: DEVX_ASYNC_EVENT_FD.ALLOC"); }

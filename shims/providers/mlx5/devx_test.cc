@@ -386,6 +386,169 @@ TEST_F(KeyUpdateTest, AnotherDomainsKeyIsNotUpdated) {
   EXPECT_EQ(0x06, Next(13)[55]);
 }
 
+// Queues in memory that was registered: mlx5_ifc_create_cq_in_bits, mlx5_ifc_create_qp_in_bits and
+// their contexts.
+class QueuesTest : public DevxTest {
+ protected:
+  long Umem(const void* at, uint64_t size, uint32_t* id, uint64_t access = 1, uint64_t pages = 0) {
+    Request call = Method(VABI_C(MLX5_IB_OBJECT_DEVX_UMEM), VABI_C(MLX5_IB_METHOD_DEVX_UMEM_REG));
+    call.AddHandle(C(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE)));
+    call.Add(C(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR)), 8, Address(at));
+    call.Add(C(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_LEN)), 8, size);
+    call.Add(C(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS)), 4, access);
+    if (pages != 0) call.AddConst(C(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP)), pages);
+    out_.assign(4, 0);
+    call.AddOut(C(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID)), out_);
+    const long result = -SendIoctl(*file_, call);
+    if (id != nullptr) std::memcpy(id, out_.data(), 4);
+    umem_handle_ = static_cast<uint32_t>(call.attrs()[0].data);
+    return result;
+  }
+  uint32_t Registered(const Pages& pages) {
+    uint32_t id = 0;
+    EXPECT_EQ(0, Umem(pages.base(), pages.size(), &id)) << LastRule();
+    return id;
+  }
+  // 64 elements of 64 bytes; the record at byte 64 of its page.
+  Bytes CqCommand(uint32_t buffer, uint32_t record) {
+    Bytes in = Command(0x400, 272);
+    uint8_t* cqc = in.data() + 16;
+    Put32(cqc + 4, record);
+    cqc[12] = 6;
+    Put64(cqc + 56, 64);
+    Put32(in.data() + 88, buffer);
+    return in;
+  }
+  // 16 receives of 32 bytes, then 16 blocks.
+  Bytes QpCommand(uint32_t cqn, uint32_t buffer, uint32_t record) {
+    Bytes in = Command(0x500, 272);
+    uint8_t* qpc = in.data() + 24;
+    Put32(qpc + 4, pdn_);
+    qpc[9] = 4 << 3 | 1;
+    qpc[10] = 4 << 3;
+    Put32(qpc + 16, 0x55);
+    Put32(qpc + 124, cqn);
+    Put32(qpc + 156, cqn);
+    Put32(qpc + 228, record);
+    Put32(in.data() + 264, buffer);
+    return in;
+  }
+  struct Devx {
+    Qp qp;
+    uint32_t handle = 0;
+  };
+  void MakeQueue(uint32_t cqn, Devx* made) {
+    const uint32_t buffer = Registered(made->qp.ring), record = Registered(made->qp.record);
+    ASSERT_EQ(0, Create(QpCommand(cqn, buffer, record))) << LastRule();
+    made->handle = handle_;
+    made->qp.number = Get32(out_.data() + 8);
+  }
+  Bytes QpChange(uint16_t opcode, const Devx& of) {
+    Bytes in = Command(opcode, 272);
+    Put32(in.data() + 8, of.qp.number);
+    in[24 + 24 + 37] = 1;  // vhca_port_num
+    return in;
+  }
+  void ToRts(const Devx& from, const Devx& to) {
+    const PortImage& port = image().device[0].ports[0];
+    Bytes in = QpChange(0x502, from);
+    in[24 + 146] = 0xc0;  // rre, rwe
+    ASSERT_EQ(0, Modify(from.handle, in)) << LastRule();
+    EXPECT_EQ(EREMOTEIO, Modify(from.handle, in)) << "it is in INIT already";
+    EXPECT_EQ(9, out_[0]);
+    in = QpChange(0x503, from);
+    uint8_t* qpc = in.data() + 24;
+    qpc[8] = 3 << 5;
+    Put32(qpc + 20, to.qp.number);
+    Put32(qpc + 148, uint32_t{1} << 24 | 7);  // min_rnr_nak, next_rcv_psn
+    Put16(qpc + 24 + 6, port.lid);
+    ASSERT_EQ(0, Modify(from.handle, in)) << LastRule();
+    in = QpChange(0x504, from);
+    qpc = in.data() + 24;
+    qpc[113] = 1;          // retry_count
+    qpc[114] = 1 << 5;     // rnr_retry
+    Put32(qpc + 120, 7);   // next_send_psn
+    qpc[24 + 8] = 1 << 3;  // ack_timeout
+    ASSERT_EQ(0, Modify(from.handle, in)) << LastRule();
+  }
+
+  uint32_t umem_handle_ = 0;
+};
+
+TEST_F(QueuesTest, MessagesArrive) {
+  Cq cq{64, 64};
+  Pages record{4096};
+  ASSERT_EQ(0, Create(CqCommand(Registered(cq.ring), Registered(record)))) << LastRule();
+  const uint32_t cqn = Get32(out_.data() + 8), cq_handle = handle_;
+  Devx left, right;
+  MakeQueue(cqn, &left);
+  MakeQueue(cqn, &right);
+  ToRts(left, right);
+  ToRts(right, left);
+  right.qp.Receive(memory_.At(32768), 100, lkey_);
+  Bytes wqe(32);
+  Put32(wqe.data() + 16, 60);
+  Put32(wqe.data() + 20, lkey_);
+  Put64(wqe.data() + 24, Address(memory_.base()));
+  left.qp.Post(wqe, kSend, kSignaled);
+  Settle();
+  EXPECT_EQ(0, std::memcmp(memory_.At(32768), memory_.base(), 60));
+  const uint8_t* cqe = cq.Poll();
+  ASSERT_NE(nullptr, cqe);
+  EXPECT_EQ(2, cqe[63] >> 4);
+  EXPECT_EQ(60u, Get32(cqe + 44));
+  EXPECT_EQ(0x55u, Get32(cqe + 32));
+  EXPECT_EQ(right.qp.number, Get32(cqe + 56) & 0xffffff);
+  cqe = cq.Poll();
+  ASSERT_NE(nullptr, cqe);
+  EXPECT_EQ(0, cqe[63] >> 4);
+  EXPECT_EQ(0, Destroy(left.handle));
+  EXPECT_EQ(nullptr, fabric::FindEndpoint(0, left.qp.number));
+  EXPECT_EQ(0, Destroy(right.handle));
+  EXPECT_EQ(0, Destroy(cq_handle));
+}
+
+TEST_F(QueuesTest, TheirMemoryMustBeThere) {
+  Cq cq{64, 64};
+  Pages record{4096};
+  const uint32_t ring = Registered(cq.ring), word = Registered(record);
+  EXPECT_EQ(EREMOTEIO, Create(CqCommand(ring + 100, word)));
+  EXPECT_EQ(5, out_[0]);
+  EXPECT_EQ(EREMOTEIO, Create(CqCommand(ring, word + 100)));
+  Bytes large = CqCommand(ring, word);
+  large[28] = 7;
+  EXPECT_EQ(EREMOTEIO, Create(large)) << "128 elements are more than it holds";
+  ASSERT_EQ(0, Create(CqCommand(ring, word))) << LastRule();
+  const uint32_t cqn = Get32(out_.data() + 8);
+  Qp qp;
+  const uint32_t buffer = Registered(qp.ring), records = Registered(qp.record);
+  EXPECT_EQ(EREMOTEIO, Create(QpCommand(cqn, buffer + 100, records)));
+  EXPECT_EQ(5, out_[0]);
+  Bytes other = QpCommand(cqn, buffer, records);
+  Put32(other.data() + 28, pdn_ + 1000);
+  EXPECT_EQ(EREMOTEIO, Create(other));
+}
+
+TEST_F(QueuesTest, WhatRegistrationRefuses) {
+  EXPECT_EQ(EINVAL, Umem(memory_.base(), 4096, nullptr, 2)) << "REMOTE_WRITE without LOCAL_WRITE";
+  EXPECT_EQ("mr.access.needs_local_write", LastRule());
+  EXPECT_EQ(EINVAL, Umem(memory_.base(), 4096, nullptr, 1 << 3)) << "REMOTE_ATOMIC";
+  EXPECT_EQ(EINVAL, Umem(memory_.base(), 4096, nullptr, 1, 1 << 13)) << "larger than all of it";
+  EXPECT_EQ("mlx5.devx.umem_pages", LastRule());
+  EXPECT_EQ(0, Umem(memory_.base(), 4097, nullptr, 1, 1 << 13)) << LastRule();
+  EXPECT_EQ(0, Umem(memory_.base(), 4096, nullptr, 1 | 1 << 20)) << "RELAXED_ORDERING (6.1)";
+}
+
+TEST_F(OldDevxTest, RelaxedOrderingIsNotKnown) {
+  Request call = Method(VABI_C(MLX5_IB_OBJECT_DEVX_UMEM), VABI_C(MLX5_IB_METHOD_DEVX_UMEM_REG));
+  call.AddHandle(C(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE)));
+  call.Add(C(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR)), 8, Address(memory_.base()));
+  call.Add(C(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_LEN)), 8, 4096);
+  call.Add(C(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS)), 4, 1 | 1 << 20);
+  call.AddOut(C(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID)), out_).len = 4;
+  EXPECT_EQ(-EINVAL, SendIoctl(*file_, call));
+}
+
 // Streams of a DCI: mlx5dv_dci_stream_id_reset(3).
 class StreamTest : public DevxTest {
  protected:

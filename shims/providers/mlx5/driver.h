@@ -89,6 +89,8 @@ std::span<const MethodSpec> FlowMethods();
 // ib_umem_get of [address, address + size): EINVAL for nothing or too much, EFAULT where it is not
 // there.
 int PinMemory(Call& call, uint64_t address, uint64_t size, bool writable);
+// Tag matching (4.14), where the NIC has it.
+bool MatchesTags(const World& world, const Device& device);
 // The key of a new region, window or indirect key.
 uint32_t NextKey(Device& device);
 // mlx5_ib_db_map_user

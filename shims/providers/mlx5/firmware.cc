@@ -6,6 +6,7 @@
 #include "shims/fabric/nic.h"
 #include "shims/providers/mlx5/capabilities.h"
 #include "shims/providers/mlx5/driver.h"
+#include "shims/providers/mlx5/firmware_queues.h"
 #include "shims/providers/mlx5/window_keys.h"
 #include "shims/uverbs/device.h"
 #include "shims/uverbs/uverbs_file.h"
@@ -143,6 +144,10 @@ FirmwareAnswer FirmwareCreate(IoctlCall& call, std::span<const uint8_t> in,
       return CreateMkey(call, in, out);
     case PrmOpcode::kCreateGeneralObject:
       return CreateGeneral(call, in, out);
+    case PrmOpcode::kCreateCq:
+      return CreateCqObject(call, in, out);
+    case PrmOpcode::kCreateQp:
+      return CreateQpObject(call, in, out);
     default:
       return Unknown("mlx5: DEVX_OBJ.CREATE of this kind of object");
   }
@@ -150,6 +155,10 @@ FirmwareAnswer FirmwareCreate(IoctlCall& call, std::span<const uint8_t> in,
 
 FirmwareAnswer FirmwareModify(IoctlCall&, Object& object, std::span<const uint8_t> in,
                               std::span<uint8_t>) {
+  if (object.type == ObjectType::kPrivate) {
+    auto& own = *static_cast<DevxState*>(object.driver.get());
+    if (own.id >> 32 == static_cast<uint64_t>(PrmOpcode::kCreateQp)) return ModifyQpObject(own, in);
+  }
   switch (static_cast<PrmOpcode>(PrmGet(in, prm::kOpcode))) {
     case PrmOpcode::kRts2RtsQp:
       return Rts2Rts(object, in);

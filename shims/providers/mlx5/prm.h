@@ -72,6 +72,8 @@ inline constexpr uint64_t kOptStream = 1 << 0, kOptUdpSport = 1 << 2;
 
 enum class PrmOpcode : uint16_t {
   kCreateMkey = 0x200,
+  kCreateCq = 0x400,
+  kCreateQp = 0x500,
   kRts2RtsQp = 0x505,
   kCreateGeneralObject = 0xa00,
 };

@@ -69,6 +69,11 @@ constexpr uint32_t kMellanoxOui = 0x0002c9;
 
 }  // namespace
 
+bool MatchesTags(const World& world, const Device& device) {
+  return kCaps.tag_matching && device.image().link == LinkLayer::kInfiniband &&
+         world.Has(VABI_F(ib_uverbs_ex_query_device_resp, tm_caps));
+}
+
 void Mlx5Driver::Describe(const Device& device, DeviceAttributes* out) const {
   const World& world = device.world();
   const DeviceImage& image = device.image();
@@ -129,6 +134,13 @@ void Mlx5Driver::Describe(const Device& device, DeviceAttributes* out) const {
     out->cq_max_moderation_period = 0xfff;  // MLX5_MAX_CQ_PERIOD: 12 bits
   }
   if (world.Served(DriverId::mlx5, Op::alloc_dm)) out->max_dm_size = kCaps.memic_size;
+  if (MatchesTags(world, device)) {
+    out->tm_max_num_tags = (1u << kCaps.log_tag_matching_list_sz) - 1;
+    out->tm_max_ops = 1u << kCaps.log_max_qp_sz;
+    out->tm_max_sge = 1;             // MLX5_TM_MAX_SGE
+    out->tm_flags = 1;               // IB_TM_CAP_RNDV_RC (IB_TM_CAP_RC up to 4.18)
+    out->tm_max_rndv_hdr_size = 64;  // MLX5_TM_MAX_RNDV_MSG_SIZE
+  }
 }
 
 void Mlx5Driver::DescribePort(const Device&, uint32_t, PortAttributes* out) const {

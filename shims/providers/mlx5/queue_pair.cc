@@ -23,38 +23,6 @@ using fabric::Status;
 
 constexpr int kBudget = 64;  // elements a turn, so that no queue starves the others
 
-// enum ib_wc_status to the syndrome of an error CQE.
-uint8_t Syndrome(Status status) {
-  switch (status) {
-    case Status::kLocalLength:
-      return 0x01;
-    case Status::kLocalQpOperation:
-      return 0x02;
-    case Status::kLocalProtection:
-      return 0x04;
-    case Status::kFlushed:
-      return 0x05;
-    case Status::kMwBind:
-      return 0x06;
-    case Status::kBadResponse:
-      return 0x10;
-    case Status::kLocalAccess:
-      return 0x11;
-    case Status::kRemoteInvalidRequest:
-      return 0x12;
-    case Status::kRemoteAccess:
-      return 0x13;
-    case Status::kRemoteOperation:
-      return 0x14;
-    case Status::kRetryExceeded:
-      return 0x15;
-    case Status::kRnrRetryExceeded:
-      return 0x16;
-    default:
-      return 0;  // libraries take an unknown one for a general error
-  }
-}
-
 struct XrcQueue {
   SharedQueue* queue;
   CompletionQueue* cq;
@@ -94,6 +62,37 @@ uint16_t LoadCounter(uint64_t at, uint16_t otherwise) {
 }
 
 }  // namespace
+
+uint8_t Syndrome(Status status) {
+  switch (status) {
+    case Status::kLocalLength:
+      return 0x01;
+    case Status::kLocalQpOperation:
+      return 0x02;
+    case Status::kLocalProtection:
+      return 0x04;
+    case Status::kFlushed:
+      return 0x05;
+    case Status::kMwBind:
+      return 0x06;
+    case Status::kBadResponse:
+      return 0x10;
+    case Status::kLocalAccess:
+      return 0x11;
+    case Status::kRemoteInvalidRequest:
+      return 0x12;
+    case Status::kRemoteAccess:
+      return 0x13;
+    case Status::kRemoteOperation:
+      return 0x14;
+    case Status::kRetryExceeded:
+      return 0x15;
+    case Status::kRnrRetryExceeded:
+      return 0x16;
+    default:
+      return 0;  // libraries take an unknown one for a general error
+  }
+}
 
 // Public reports of ConnectX-4 to 6 show these; 0 where none was seen.
 uint8_t VendorSyndrome(Status status, bool is_receive) {
@@ -144,11 +143,13 @@ void QueuePair::CompleteReceive(const fabric::RecvRequest& request, const Comple
   const bool xrc = service == fabric::Service::kXrcTarget;
   const SharedQueue* srq = xrc ? wire_queue.queue : parts_.srq;
   CompletionQueue* queue = xrc ? wire_queue.cq : parts_.recv_cq;
+  const bool tags = srq != nullptr && srq->tags() != nullptr;
+  if (tags) queue = srq->tag_queue();
   CqeText text;
   uint8_t* cqe = text.bytes;
   // User indices: the queue pair's, or with XRC the shared queue's; before them the shared queue's
   // number.
-  if (xrc) {
+  if (xrc || tags) {
     Store32(cqe + kCqeSrqnUidx, srq->tag());
   } else if (parts_.user_indices) {
     Store32(cqe + kCqeSrqnUidx, parts_.user_index);
@@ -185,6 +186,7 @@ void QueuePair::CompleteReceive(const fabric::RecvRequest& request, const Comple
                                : uint32_t{completion.sl};
   Store32(cqe + kCqeFlagsRqpn, (completion.has_grh ? 1u << kCqeGrhShift : 0) | sl << kCqeSlShift |
                                    (frame ? 0 : completion.source_qpn & 0xffffff));
+  if (tags) TellTag(&text);
   Emit(queue, text);
 }
 
@@ -246,6 +248,9 @@ void QueuePair::Reset() {
   DropSent();
   receives_.Reset();
   errored_.clear();
+  own_.clear();
+  own_sent_ = false;
+  own_attempt_ = 0;
   send_head_ = send_producer_ = 0;
   attempt_ = 0;
   fatal_reported_ = false;
@@ -326,6 +331,11 @@ fabric::Outcome QueuePair::CarryOut(const Wqe& wqe, Completion* completion) {
   const Translation kind =
       updates ? UpdateKey(wqe, completion) : Translate(wqe, service, qkey, &request, &bind, &srqn);
   if (updates && kind == Translation::kRequest) return fabric::Outcome::kDone;
+  if (wqe.opcode() == kOpTagMatching && sent_ == 0) {
+    *completion = Completion();
+    if (!ChangeTags(wqe)) FailSend(Status::kLocalQpOperation, completion);
+    return fabric::Outcome::kDone;
+  }
   // What needs no peer waits until all before it is over.
   if (kind != Translation::kRequest && sent_ != 0) return fabric::Outcome::kRetry;
   switch (kind) {
@@ -393,6 +403,10 @@ bool QueuePair::ProgressSend() {
 // The element still stands in the queue: the program may not use its place before it is over.
 void QueuePair::Answered(const Completion& completion) {
   static Wqe wqe;  // guarded by the fabric's lock
+  if (own_sent_) {
+    own_sent_ = false;
+    return FinishOwn(completion);
+  }
   if (sent_ == 0) return;
   if (!ReadWqe(parts_.send, send_head_, &wqe)) wqe.segments = 1;
   const auto blocks = static_cast<uint16_t>(wqe.blocks());
@@ -448,8 +462,11 @@ bool QueuePair::FlushReceives() {
 
 bool QueuePair::Progress() {
   switch (state) {
-    case EndpointState::kRts:
-      return parts_.send.blocks != 0 && ProgressSend();
+    case EndpointState::kRts: {
+      const bool own = ProgressOwn();
+      if (!own_.empty()) return own;
+      return (parts_.send.blocks != 0 && ProgressSend()) || own;
+    }
     case EndpointState::kSqe:
       return parts_.send.blocks != 0 && FlushSend();
     case EndpointState::kErr: {

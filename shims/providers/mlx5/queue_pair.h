@@ -3,12 +3,14 @@
 #define VABI_SHIMS_PROVIDERS_MLX5_QUEUE_PAIR_H_
 
 #include <cstdint>
+#include <deque>
 #include <set>
 
 #include "shims/fabric/fabric.h"
 #include "shims/providers/mlx5/completion_queue.h"
 #include "shims/providers/mlx5/receive_queue.h"
 #include "shims/providers/mlx5/steering.h"
+#include "shims/providers/mlx5/tag_list.h"
 #include "shims/providers/mlx5/work_queue.h"
 #include "shims/uverbs/objects.h"
 
@@ -45,6 +47,7 @@ class QueuePair final : public fabric::Endpoint, public PacketSink {
   explicit QueuePair(const Parts& parts) : parts_(parts), receives_(parts.receive) {}
 
   bool PopReceive(fabric::RecvRequest* out) override;
+  bool Match(const fabric::Message& message, fabric::RecvRequest* out, uint32_t* skip) override;
   void ReturnReceive(const fabric::RecvRequest&) override { receives_.Return(); }
   void CompleteReceive(const fabric::RecvRequest& request,
                        const fabric::Completion& completion) override;
@@ -75,6 +78,10 @@ class QueuePair final : public fabric::Endpoint, public PacketSink {
   bool ProgressSend();
   bool FlushSend();
   bool FlushReceives();
+  bool ChangeTags(const Wqe& wqe);
+  void TellTag(CqeText* text);
+  bool ProgressOwn();
+  void FinishOwn(const fabric::Completion& completion);
   bool InErroredStream(const Wqe& wqe) const;
   // After a completion with error: of one stream, or of all.
   void Failed(const Wqe& wqe);
@@ -90,10 +97,23 @@ class QueuePair final : public fabric::Endpoint, public PacketSink {
   uint16_t send_head_ = 0, send_producer_ = 0, sent_ = 0;
   uint32_t attempt_ = 0;
   std::set<uint16_t> errored_;  // streams
+  // Tag matching: what the message that is delivered met, and what the NIC does by itself for those
+  // that only tell where their data are.
+  struct Matched {
+    uint8_t answer = 0;
+    uint8_t header[kRendezvousHeader] = {};
+    TagEntry entry;
+    bool read = false;  // the data are there
+  };
+  Matched matched_;
+  std::deque<Matched> own_;
+  bool own_sent_ = false;
+  uint32_t own_attempt_ = 0;
   bool fatal_reported_ = false;
 };
 
-// Vendor syndrome of an error completion.
+// enum ib_wc_status to the syndrome of an error completion, and the vendor's.
+uint8_t Syndrome(fabric::Status status);
 uint8_t VendorSyndrome(fabric::Status status, bool is_receive);
 
 // Shared queues by number, for XRC: who sends names the queue on the wire.

@@ -3,8 +3,11 @@
 #define VABI_SHIMS_PROVIDERS_MLX5_RECEIVE_QUEUE_H_
 
 #include <cstdint>
+#include <memory>
 
 #include "shims/fabric/fabric.h"
+#include "shims/providers/mlx5/completion_queue.h"
+#include "shims/providers/mlx5/tag_list.h"
 #include "shims/uverbs/objects.h"
 
 // Receives in the program's memory: a queue pair's own ring, or a shared queue. Calls with
@@ -60,6 +63,13 @@ class SharedQueue {
   uint32_t tag() const { return tag_; }
   Srq& srq() const { return *srq_; }
   bool Pop(fabric::RecvRequest* out);
+  // A queue that matches tags, and completes in a queue of its own.
+  void MatchTags(CompletionQueue* queue) {
+    tags_ = std::make_unique<TagList>();
+    tag_queue_ = queue;
+  }
+  TagList* tags() const { return tags_.get(); }
+  CompletionQueue* tag_queue() const { return tag_queue_; }
   // IB_EVENT_SRQ_LIMIT_REACHED once fewer than so many are left; 0: never.
   void Arm(uint32_t limit) { limit_ = limit; }
   uint32_t limit() const { return limit_; }
@@ -73,6 +83,8 @@ class SharedQueue {
   uint16_t head_ = 0;  // index of the next element
   uint16_t taken_ = 0, posted_ = 0;
   uint32_t limit_ = 0;
+  std::unique_ptr<TagList> tags_;
+  CompletionQueue* tag_queue_ = nullptr;
 };
 
 }  // namespace vabi::mlx5

@@ -643,7 +643,7 @@ const std::vector<Offence>& Offences() {
     {kNewest, "mlx5.create_srq.tail", EOPNOTSUPP, Open([](T& t) { return t.NewSrq(Longer(t.SrqDriver())); })},
     {"debian-6.1.192", "mlx5.create_srq.tail", EINVAL, Open([](T& t) { return t.NewSrq(Longer(t.SrqDriver())); })},
     {kNewest, "mlx5.create_srq.user_index", EINVAL, Open([](T& t) { return t.NewXsrq(1, t.SrqDriver().With(SRQ(uidx), 0xffffff).bytes()); })},
-    {kNewest, "mlx5.create_srq.tags", EINVAL, Open([](T& t) { return t.NewXsrq(2, t.SrqDriver().With(SRQ(uidx), 5).bytes()); })},
+    {kNewest, "mlx5.create_srq.tags", EINVAL, OnEthernet([](T& t) { return t.NewXsrq(2, t.SrqDriver().With(SRQ(uidx), 5).bytes()); })},
     {kNewest, "mlx5.modify_srq.resize", EINVAL, Open([](T& t) { return t.ModifySrq(1, 8, 0); })},
     {kNewest, "mlx5.modify_srq.limit", EINVAL, Open([](T& t) { return t.ModifySrq(2, 0, 16); })},
 

@@ -105,7 +105,12 @@ int Mlx5Driver::CreateSrq(Call& call, Srq& srq) {
     return call.Refuse(RuleId::mlx5_create_srq_buffer_offset);
   }
   if (const int error = PinDoorbell(call, request.doorbell)) return error;
-  if (call.Violates(RuleId::mlx5_create_srq_tags, srq.srq_type == kSrqtTm && !kCaps.tag_matching)) {
+  // ilog2(max_num_tags) + 1 against log_tag_matching_list_sz, which is 0 where there is no such
+  // thing
+  const bool matches = MatchesTags(call.world, *srq.device);
+  if (call.Violates(RuleId::mlx5_create_srq_tags,
+                    srq.srq_type == kSrqtTm &&
+                        (!matches || srq.max_num_tags >> kCaps.log_tag_matching_list_sz != 0))) {
     return call.Refuse(RuleId::mlx5_create_srq_tags);
   }
 
@@ -132,6 +137,7 @@ int Mlx5Driver::CreateSrq(Call& call, Srq& srq) {
       number, version1 && !basic ? request.user_index : number,
       SharedQueue::Geometry{request.buffer, entries, Log2(element), signature, request.doorbell},
       &srq);
+  if (srq.srq_type == kSrqtTm) state->queue->MatchTags(StateOf(*srq.cq).queue.get());
   if (srq.srq_type == kSrqtXrc) {
     std::lock_guard lock(fabric::Lock());
     AddXrcQueue(srq.device->number(), state->queue.get(), StateOf(*srq.cq).queue.get(),

@@ -2,6 +2,7 @@
 // main.c: MLX5_IB_OBJECT_UAR and MLX5_IB_OBJECT_VAR
 #include "shims/providers/mlx5/capabilities.h"
 #include "shims/providers/mlx5/driver.h"
+#include "shims/providers/mlx5/firmware_queues.h"
 #include "shims/uverbs/attr_spec.h"
 #include "shims/uverbs/ioctl.h"
 #include "shims/uverbs/uverbs_file.h"
@@ -107,6 +108,10 @@ int Mlx5Driver::DestroyPrivate(Call& call, Object& object) {
   if (object.private_type == static_cast<uint16_t>(VABI_C(MLX5_IB_OBJECT_UAR))) {
     // mmap_obj_cleanup: what is mapped stays so, the offset is free again.
     ContextOf(call.file).entries.erase(static_cast<UarState*>(object.driver.get())->page);
+  }
+  if (object.private_type == static_cast<uint16_t>(VABI_C(MLX5_IB_OBJECT_DEVX_UMEM)) &&
+      InUse(*static_cast<UmemState*>(object.driver.get()))) {
+    return call.Unmodelled("mlx5: DEVX_UMEM.DEREG of memory in which queues stand");
   }
   if (object.private_type == static_cast<uint16_t>(VABI_C(MLX5_IB_OBJECT_FLOW_MATCHER)) &&
       call.Violates(RuleId::mlx5_matcher_busy, object.users > 0)) {

@@ -69,6 +69,7 @@ enum WqeOpcode : uint8_t {
   kOpMaskedCs = 0x14,
   kOpMaskedFa = 0x15,
   kOpUmr = 0x25,
+  kOpTagMatching = 0x28,
 };
 
 // Data segments: byte count, key, address. A count with the top bit is inline data.
@@ -110,9 +111,10 @@ inline constexpr uint8_t kMkeyAtomic = 1 << 6, kMkeyRemoteWrite = 1 << 5, kMkeyR
 // Completion queue elements; offsets in the 64 bytes (in 128-byte elements the second half).
 inline constexpr uint32_t kCqeSize = 64;
 inline constexpr uint32_t kCqePathBits = 17, kCqeSlid = 22, kCqeFlagsRqpn = 24, kCqeSrqnUidx = 32,
-                          kCqeImmediate = 36, kCqeByteCount = 44, kCqeTimestamp = 48,
-                          kCqeVendor = 54, kCqeSyndrome = 55, kCqeOpcodeQpn = 56,
-                          kCqeWqeCounter = 60, kCqeOpOwn = 63;
+                          kCqeImmediate = 36, kCqeApp = 40, kCqeAppOp = 41, kCqeAppInfo = 42,
+                          kCqeByteCount = 44, kCqeTimestamp = 48, kCqeVendor = 54,
+                          kCqeSyndrome = 55, kCqeOpcodeQpn = 56, kCqeWqeCounter = 60,
+                          kCqeOpOwn = 63;
 inline constexpr int kCqeGrhShift = 28, kCqeSlShift = 24;
 // By fabric::NetworkHeader: MLX5_CQE_ROCE_L3_HEADER_TYPE_GRH, _IPV6, _IPV4 (linux/mlx5/device.h);
 // bit 3: there is a UDP header.
@@ -126,6 +128,7 @@ enum CqeOpcode : uint8_t {
   kCqeReceiveSendImm = 3,
   kCqeReceiveSendInvalidate = 4,
   kCqeResize = 5,
+  kCqeNoPacket = 6,
   kCqeRequesterError = 13,
   kCqeResponderError = 14,
   kCqeInvalid = 15,

@@ -39,6 +39,8 @@ struct Capabilities {
   int log_tag_matching_list_sz = 6;
   int log_max_dci_stream_channels = 6, log_max_dci_errored_streams = 6;
   bool qpc_extension = true;
+  bool dma_mmo_sq = true;
+  int log_dma_mmo_max_size = 24;
   // cmd_hca_cap_2
   int log_reserved_qpn_granularity = 5;
   // roce_cap

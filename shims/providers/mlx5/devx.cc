@@ -74,6 +74,7 @@ constexpr uint64_t kGeneralObjects = uint64_t{1} << static_cast<int>(GeneralObje
                                      uint64_t{1} << static_cast<int>(GeneralObject::kAvQpMapping);
 constexpr CapabilityRow kGeneralDevice[] = {
     {32, 1, 1},  // hca_cap_2
+    {107, 5, static_cast<uint64_t>(kCaps.log_dma_mmo_max_size)},
     {128, 8, static_cast<uint64_t>(kCaps.log_max_srq_sz)},
     {136, 8, static_cast<uint64_t>(kCaps.log_max_qp_sz)},
     {155, 5, static_cast<uint64_t>(kCaps.log_max_qp)},
@@ -86,6 +87,7 @@ constexpr CapabilityRow kGeneralDevice[] = {
     {298, 6, static_cast<uint64_t>(kCaps.log_max_ra_req_dc)},
     {314, 6, static_cast<uint64_t>(kCaps.log_max_ra_res_dc)},
     {330, 6, static_cast<uint64_t>(kCaps.log_max_ra_req_qp)},
+    {339, 1, kCaps.dma_mmo_sq},
     {346, 6, static_cast<uint64_t>(kCaps.log_max_ra_res_qp)},
     {352, 1, kCaps.end_pad},
     {427, 5, static_cast<uint64_t>(kCaps.local_ca_ack_delay)},

@@ -336,6 +336,10 @@ fabric::Outcome QueuePair::CarryOut(const Wqe& wqe, Completion* completion) {
     if (!ChangeTags(wqe)) FailSend(Status::kLocalQpOperation, completion);
     return fabric::Outcome::kDone;
   }
+  if (wqe.opcode() == kOpMmo && sent_ == 0) {
+    CopyMemory(wqe, completion);
+    return fabric::Outcome::kDone;
+  }
   // What needs no peer waits until all before it is over.
   if (kind != Translation::kRequest && sent_ != 0) return fabric::Outcome::kRetry;
   switch (kind) {

@@ -79,6 +79,7 @@ class QueuePair final : public fabric::Endpoint, public PacketSink {
   bool FlushSend();
   bool FlushReceives();
   bool ChangeTags(const Wqe& wqe);
+  void CopyMemory(const Wqe& wqe, fabric::Completion* completion);
   void TellTag(CqeText* text);
   bool ProgressOwn();
   void FinishOwn(const fabric::Completion& completion);

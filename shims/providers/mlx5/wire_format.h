@@ -70,7 +70,11 @@ enum WqeOpcode : uint8_t {
   kOpMaskedFa = 0x15,
   kOpUmr = 0x25,
   kOpTagMatching = 0x28,
+  kOpMmo = 0x2f,
 };
+
+// Of kOpMmo: a copy.
+inline constexpr uint8_t kOpmodDma = 1;
 
 // Data segments: byte count, key, address. A count with the top bit is inline data.
 inline constexpr uint32_t kInline = 0x80000000;

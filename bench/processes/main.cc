@@ -98,9 +98,9 @@ struct Side {
     Address address = {};
     address.qpn = qp->qp_num;
     address.rkey = mr->rkey;
-    address.slots = reinterpret_cast<uint64_t>(bytes);
-    address.constant = reinterpret_cast<uint64_t>(Constant());
-    address.counter = reinterpret_cast<uint64_t>(Counters());
+    address.slots = reinterpret_cast<uintptr_t>(bytes);
+    address.constant = reinterpret_cast<uintptr_t>(Constant());
+    address.counter = reinterpret_cast<uintptr_t>(Counters());
     address.lid = port.lid;
     if (ibv_query_gid(context, 1, 0, &address.gid) != 0) Die("ibv_query_gid");
     return address;
@@ -144,7 +144,7 @@ struct Side {
   }
 
   void Receive(uint64_t wr_id, uint8_t* to, uint32_t length) {
-    ibv_sge sge = {reinterpret_cast<uint64_t>(to), length, mr->lkey};
+    ibv_sge sge = {reinterpret_cast<uintptr_t>(to), length, mr->lkey};
     ibv_recv_wr wr = {};
     ibv_recv_wr* bad = nullptr;
     wr.wr_id = wr_id;
@@ -202,7 +202,7 @@ void ServeSends(Side* side, int messages) {
 }
 
 double SendAll(Side* side, int messages) {
-  ibv_sge sge = {reinterpret_cast<uint64_t>(side->bytes), 64, side->mr->lkey};
+  ibv_sge sge = {reinterpret_cast<uintptr_t>(side->bytes), 64, side->mr->lkey};
   ibv_send_wr wr = {};
   ibv_send_wr* bad = nullptr;
   wr.sg_list = &sge;
@@ -353,7 +353,7 @@ class Responder {
     return landing_ + size_t{kSlot} * static_cast<size_t>(receive);
   }
   void Post() {
-    ibv_sge sge = {reinterpret_cast<uint64_t>(Landing(posted_)), kSlot, 0};
+    ibv_sge sge = {reinterpret_cast<uintptr_t>(Landing(posted_)), kSlot, 0};
     sge.lkey = landing_mr_->lkey;
     ibv_recv_wr wr = {};
     ibv_recv_wr* bad = nullptr;
@@ -443,7 +443,7 @@ class Requester {
   void One(uint64_t i) {
     const Operation operation(i);
     uint8_t* slot = side_->Slot(i);
-    ibv_sge sge = {reinterpret_cast<uint64_t>(slot), operation.length, side_->mr->lkey};
+    ibv_sge sge = {reinterpret_cast<uintptr_t>(slot), operation.length, side_->mr->lkey};
     ibv_send_wr wr = {};
     ibv_send_wr* bad = nullptr;
     wr.wr_id = i;

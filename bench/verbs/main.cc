@@ -52,8 +52,8 @@ double QueryDeviceNs(ibv_context* context) {
     attributes[index].data = data;
   };
   set(0, UVERBS_ATTR_WRITE_CMD, sizeof(uint64_t), IB_USER_VERBS_CMD_QUERY_DEVICE);
-  set(1, UVERBS_ATTR_CORE_IN, sizeof request, reinterpret_cast<uint64_t>(&request));
-  set(2, UVERBS_ATTR_CORE_OUT, sizeof reply, reinterpret_cast<uint64_t>(&reply));
+  set(1, UVERBS_ATTR_CORE_IN, sizeof request, reinterpret_cast<uintptr_t>(&request));
+  set(2, UVERBS_ATTR_CORE_OUT, sizeof reply, reinterpret_cast<uintptr_t>(&reply));
   // The right driver id is the one that is not refused.
   int result = -1;
   for (uint32_t driver = 0; driver < 32 && result != 0; ++driver) {
@@ -75,8 +75,8 @@ struct Work {
   ibv_recv_wr receive;
 
   explicit Work(journey::Pair* pair) : send(), receive() {
-    from = {reinterpret_cast<uint64_t>(pair->left.bytes), 64, pair->left.mr->lkey};
-    to = {reinterpret_cast<uint64_t>(pair->right.bytes), 64, pair->right.mr->lkey};
+    from = {reinterpret_cast<uintptr_t>(pair->left.bytes), 64, pair->left.mr->lkey};
+    to = {reinterpret_cast<uintptr_t>(pair->right.bytes), 64, pair->right.mr->lkey};
     send.sg_list = &from;
     send.num_sge = 1;
     send.opcode = IBV_WR_SEND;

@@ -36,6 +36,16 @@ std::string Warning(const char* driver, unsigned version, unsigned least, unsign
          ") for device /sys/class/infiniband/" + device;
 }
 
+// providers/rxe/rxe.c: match_min_abi_version. librxe of 32 bits takes no ABI 1, whose structures
+// have another layout there.
+constexpr bool kWide = sizeof(void*) == 8;
+constexpr unsigned kRxeLeast = kWide ? 1 : 2;
+constexpr const char* kRxeTakes = kWide ? "provider-abi=@(1|2)" : "provider-abi=2";
+
+std::string RxeWarning(unsigned version, const std::string& device) {
+  return Warning("rxe", version, kRxeLeast, 2, device);
+}
+
 // The version that the provider-abi overlay gives, as unsigned int: that is how the library keeps
 // it.
 unsigned ProviderAbi() {
@@ -155,10 +165,10 @@ ABI_TEST(Negotiation, WithoutNetlinkTheDeviceComesFromSysfs,
   EXPECT_THAT(trace().Of("GET_CHARDEV"), IsEmpty());
 }
 
-// The driver's own version: rxe 1 to 2, mlx5 1 to 1 (64 bits).
-// L2-01, for 64 bits
+// The driver's own version: rxe 1 to 2 (of 32 bits 2 alone), mlx5 1 to 1.
+// L2-01
 ABI_TEST(Negotiation, RxeTakesDriverAbiOneAndTwo,
-         Needs{.provider = "rxe", .overlays = {"provider-abi=@(1|2)"}}) {
+         Needs{.provider = "rxe", .overlays = {kRxeTakes}}) {
   StandardError messages;
   Context context = OpenOnlyDevice();
   EXPECT_THAT(messages.Lines(), IsEmpty());
@@ -168,24 +178,24 @@ ABI_TEST(Negotiation, RxeWithAnotherDriverAbiIsWarnedOfTwiceOnNetlink,
          Needs{.discovery = Discovery::kNetlink,
                .provider = "rxe",
                .overlays = {"provider-abi=[0-9]*"},
-               .not_overlays = {"provider-abi=@(1|2)"}}) {
+               .not_overlays = {kRxeTakes}}) {
   StandardError messages;
   DeviceList list;
   EXPECT_THAT(list.names(), IsEmpty());
-  EXPECT_THAT(messages.Lines(), ElementsAreArray(Times(
-                                    2, Warning("rxe", ProviderAbi(), 1, 2, cell().device().name))));
+  EXPECT_THAT(messages.Lines(),
+              ElementsAreArray(Times(2, RxeWarning(ProviderAbi(), cell().device().name))));
 }
 
 ABI_TEST(Negotiation, RxeWithAnotherDriverAbiIsWarnedOfOnceOnSysfs,
          Needs{.provider = "rxe",
                .knobs = kNoChardev,
                .overlays = {"provider-abi=[0-9]*"},
-               .not_overlays = {"provider-abi=@(1|2)"}}) {
+               .not_overlays = {kRxeTakes}}) {
   StandardError messages;
   DeviceList list;
   EXPECT_THAT(list.names(), IsEmpty());
-  EXPECT_THAT(messages.Lines(), ElementsAreArray(Times(
-                                    1, Warning("rxe", ProviderAbi(), 1, 2, cell().device().name))));
+  EXPECT_THAT(messages.Lines(),
+              ElementsAreArray(Times(1, RxeWarning(ProviderAbi(), cell().device().name))));
 }
 
 ABI_TEST(Negotiation, Mlx5WithAnotherDriverAbiIsWarnedOfTwiceOnNetlink,
@@ -223,12 +233,18 @@ ABI_TEST(Negotiation, ADriverAbiThatCannotBeReadIsZero,
   StandardError messages;
   DeviceList list;
   EXPECT_THAT(list.names(), IsEmpty());
-  EXPECT_THAT(messages.Lines(), ElementsAre(Warning("rxe", 0, 1, 2, cell().device().name)));
+  EXPECT_THAT(messages.Lines(), ElementsAre(RxeWarning(0, cell().device().name)));
 }
 
 ABI_TEST(Negotiation, ADriverAbiWithoutNewlineIsReadAllTheSame,
          Needs{.knobs = kNoChardev, .overlays = {"provider-abi=no-newline"}}) {
   StandardError messages;
+  if (cell().device().driver == "rxe" && !kWide) {
+    DeviceList list;
+    EXPECT_THAT(list.names(), IsEmpty());
+    EXPECT_THAT(messages.Lines(), ElementsAre(RxeWarning(1, cell().device().name)));
+    return;
+  }
   Context context = OpenOnlyDevice();
   EXPECT_THAT(messages.Lines(), IsEmpty());
 }
@@ -251,8 +267,7 @@ ABI_TEST(Negotiation, EachCallWarnsAgain,
   { DeviceList first; }
   DeviceList second;
   EXPECT_THAT(second.names(), IsEmpty());
-  EXPECT_THAT(messages.Lines(),
-              ElementsAreArray(Times(4, Warning("rxe", 0, 1, 2, cell().device().name))));
+  EXPECT_THAT(messages.Lines(), ElementsAreArray(Times(4, RxeWarning(0, cell().device().name))));
 }
 
 // init.c:ibverbs_get_device_list, IBV_SHOW_WARNINGS.
@@ -275,7 +290,7 @@ ABI_TEST(Negotiation, ABadDeviceLeavesTheGoodOneAlone,
   StandardError messages;
   DeviceList list;
   EXPECT_THAT(list.names(), ElementsAre("mlx5_0"));
-  EXPECT_THAT(messages.Lines(), ElementsAreArray(Times(2, Warning("rxe", 9, 1, 2, "rxe0"))));
+  EXPECT_THAT(messages.Lines(), ElementsAreArray(Times(2, RxeWarning(9, "rxe0"))));
   Error error;
   Context context = TryOpen("mlx5_0", &error);
   EXPECT_THAT(error, Succeeds());

@@ -18,23 +18,48 @@ constexpr bool IsPrime(uint32_t n) {
   return n > 1;
 }
 
+// 128 bits, the lowest first: not every machine has a type of that width.
+using Wide = std::array<uint32_t, 4>;
+
+constexpr Wide Times(const Wide& a, uint64_t b) {
+  Wide product{};
+  for (size_t i = 0; i < 2; ++i) {
+    const uint64_t factor = b >> (32 * i) & 0xffffffff;
+    uint64_t carry = 0;
+    for (size_t j = 0; i + j < product.size(); ++j) {
+      carry += product[i + j] + a[j] * factor;
+      product[i + j] = static_cast<uint32_t>(carry);
+      carry >>= 32;
+    }
+  }
+  return product;
+}
+
+constexpr bool NotAbove(const Wide& a, const Wide& b) {
+  for (size_t i = a.size(); i-- > 0;) {
+    if (a[i] != b[i]) return a[i] < b[i];
+  }
+  return true;
+}
+
 // First 32 fractional bits of the k-th root of n (k = 2 or 3), found bit by bit: FIPS 180-4 defines
 // all of the algorithm's constants this way.
-constexpr uint32_t RootFraction(uint32_t n, int k) {
-  unsigned __int128 target = static_cast<unsigned __int128>(n) << (32 * k);
+constexpr uint32_t RootFraction(uint32_t n, size_t k) {
+  Wide target{};
+  target[k] = n;
   uint64_t root = 0;
   for (int bit = 36; bit >= 0; --bit) {
     uint64_t trial = root | (uint64_t{1} << bit);
     // trial^k <= n * 2^(32k); the cube of a 37-bit number fits 128 bits.
-    unsigned __int128 power = trial;
-    for (int i = 1; i < k; ++i) power *= trial;
-    if (power <= target) root = trial;
+    Wide power = {1};
+    for (size_t i = 0; i < k; ++i) power = Times(power, trial);
+    if (NotAbove(power, target)) root = trial;
   }
   return static_cast<uint32_t>(root);
 }
 
 template <size_t kCount>
-constexpr std::array<uint32_t, kCount> RootsOfPrimes(int k) {
+constexpr std::array<uint32_t, kCount> RootsOfPrimes(size_t k) {
   std::array<uint32_t, kCount> roots{};
   uint32_t n = 2;
   for (size_t i = 0; i < kCount; ++n) {

@@ -59,6 +59,32 @@ TEST(WorldCompiler, TakesSizesAndPlacesFromTheKernelsOwnHeaders) {
   EXPECT_EQ(newest.world().Constant(VABI_C(UVERBS_METHOD_GET_CONTEXT)), 3);
 }
 
+// The kernel is a 64-bit one whatever the width of its callers. The facts of 4.10's
+// rdma/rdma_user_rxe.h have 208, 40, 56 and 144 bytes for x86-64, but 196, 36, 52 and 136 for i386;
+// sizes of later headers agree (which is what rxe's ABI 2 is for).
+// L1-03
+TEST(WorldCompiler, KeepsTheLayoutsOfA64BitKernelInEveryBuild) {
+  TestWorld old("linux-4.10", {"rxe"});
+  EXPECT_EQ(old.world().Size(VABI_S(rxe_send_wqe)), 208U);
+  EXPECT_EQ(old.world().Size(VABI_S(rxe_recv_wqe)), 40U);
+  EXPECT_EQ(old.world().At(VABI_F(rxe_send_wqe, av)).offset, 56);
+  EXPECT_EQ(old.world().At(VABI_F(rxe_send_wqe, status)).offset, 144);
+  EXPECT_STREQ(old.image().arch, "x86_64");
+}
+
+// All members of an image stand where a shim of another width looks for them: see image.h. Numbers
+// of x86-64's rules of alignment.
+TEST(WorldImage, HasOneLayoutForEveryWidth) {
+  EXPECT_EQ(offsetof(WorldImage, tables_digest), 8U);
+  EXPECT_EQ(offsetof(ConstEntry, present), 8U);
+  EXPECT_EQ(offsetof(DeviceImage, node_guid) % 8, 0U);
+  EXPECT_EQ(offsetof(ScriptStep, after_ns), 16U);
+  for (const size_t offset : {offsetof(WorldImage, constant), offsetof(WorldImage, knob),
+                              offsetof(WorldImage, device), offsetof(WorldImage, script)}) {
+    EXPECT_EQ(offset % 8, 0U);
+  }
+}
+
 TEST(WorldCompiler, NamesTheNearestKernel) {
   WorldCompiler compiler(".");
   WorldSpec spec;

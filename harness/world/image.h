@@ -9,7 +9,8 @@
 
 // The world file: one flat image, mapped read-only by the fake kernel. No pointers, no parsing. A
 // world is a kernel model (facts plus the kernel's file in matrix/), the devices, what the process
-// may see, and faults.
+// may see, and faults. Shims of 64 and of 32 bits map the same file: whatever has 8 bytes stands at
+// a multiple of 8, which i386 would not do by itself.
 
 namespace vabi {
 
@@ -26,7 +27,7 @@ struct FieldLoc {
 };
 
 struct ConstEntry {
-  int64_t value;
+  alignas(8) int64_t value;
   uint8_t present;
 };
 
@@ -83,9 +84,9 @@ struct DeviceImage {
   LinkLayer link;
   uint8_t node_type;  // enum rdma_node_type, 1 = CA
   uint8_t port_count;
-  uint32_t abi_version;     // ops.uverbs_abi_ver, as netlink tells it
-  uint64_t node_guid;       // host order
-  uint64_t sys_image_guid;  // host order
+  uint32_t abi_version;                // ops.uverbs_abi_ver, as netlink tells it
+  alignas(8) uint64_t node_guid;       // host order
+  alignas(8) uint64_t sys_image_guid;  // host order
   char fw_ver[64];
   char board_id[64];
   char node_desc[64];
@@ -147,9 +148,9 @@ struct ScriptStep {
   enum Kind : uint8_t { kPortEvent, kDeviceFatal, kUnplug };
   uint8_t kind;
   int32_t device;
-  uint32_t event;        // kPortEvent: enum ib_event_type
-  uint32_t after_calls;  // commands of the process to this device; 0: by time
-  uint64_t after_ns;     // since the process first opened the device
+  uint32_t event;                // kPortEvent: enum ib_event_type
+  uint32_t after_calls;          // commands of the process to this device; 0: by time
+  alignas(8) uint64_t after_ns;  // since the process first opened the device
 };
 
 struct ReadError {
@@ -169,7 +170,7 @@ struct NodeView {
 
 struct WorldImage {
   char magic[8];
-  uint64_t tables_digest;
+  alignas(8) uint64_t tables_digest;
   uint32_t image_size;
   uint32_t page_size;
   char stack[16];   // "rdma-core"
@@ -181,7 +182,7 @@ struct WorldImage {
   FieldLoc field[kCountOf<FieldId>];
   ConstEntry constant[kCountOf<ConstId>];
   RuleEntry rule[kCountOf<RuleId>];
-  int64_t knob[kCountOf<KnobId>];
+  alignas(8) int64_t knob[kCountOf<KnobId>];
   uint8_t write_served[kCountOf<WriteId>];
   uint8_t write_ex_served[kCountOf<WriteExId>];
   uint8_t method_served[kCountOf<MethodId>];
@@ -210,6 +211,8 @@ struct WorldImage {
 };
 
 static_assert(std::is_trivially_copyable_v<WorldImage>);
+static_assert(sizeof(ConstEntry) == 16 && alignof(DeviceImage) == 8 && alignof(ScriptStep) == 8 &&
+              sizeof(ScriptStep) == 24 && alignof(WorldImage) == 8);
 
 }  // namespace vabi
 

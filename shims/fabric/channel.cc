@@ -68,7 +68,7 @@ bool Far::Flush(int peer) {
 void Far::SendParts(OutChannel& channel, int peer, const Spans& payload, uint64_t length) {
   std::vector<uint8_t> bytes(length);
   Spans into;
-  into.Add(reinterpret_cast<uint64_t>(bytes.data()), length);
+  into.Add(reinterpret_cast<uintptr_t>(bytes.data()), length);
   CopySpans(into, payload, length);
   for (uint64_t done = 0; done < length;) {
     const auto part = static_cast<uint32_t>(std::min<uint64_t>(kPartBytes, length - done));

@@ -106,7 +106,7 @@ bool Far::SendMessage(OutChannel& channel, const FarPlace& place, const Endpoint
     std::memcpy(at, message.payload->at, sizeof(Span) * shape.spans);
   } else if (shape.payload == Payload::kInline && carried != 0) {
     Spans into;
-    into.Add(reinterpret_cast<uint64_t>(at), carried);
+    into.Add(reinterpret_cast<uintptr_t>(at), carried);
     CopySpans(into, *message.payload, carried);
   }
   const bool in_ring = channel.backlog.empty();
@@ -187,10 +187,10 @@ void Far::OnReply(int peer, InChannel& channel, const ReplyFrame& frame, uint32_
   const uint64_t rest = size - sizeof(ReplyFrame);
   switch (frame.payload) {
     case Payload::kInline:
-      reply.data.Add(reinterpret_cast<uint64_t>(&frame + 1), std::min(rest, frame.length));
+      reply.data.Add(reinterpret_cast<uintptr_t>(&frame + 1), std::min(rest, frame.length));
       break;
     case Payload::kAssembled:
-      reply.data.Add(reinterpret_cast<uint64_t>(channel.assembled.data()),
+      reply.data.Add(reinterpret_cast<uintptr_t>(channel.assembled.data()),
                      channel.assembled.size());
       break;
     case Payload::kSpans:

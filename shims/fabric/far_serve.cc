@@ -82,10 +82,10 @@ void Far::Serve(int peer, InChannel& channel, const RequestFrame& frame, uint32_
   payload.on_demand = frame.on_demand;
   switch (frame.payload) {
     case Payload::kInline:
-      payload.Add(reinterpret_cast<uint64_t>(at), std::min(rest, frame.length));
+      payload.Add(reinterpret_cast<uintptr_t>(at), std::min(rest, frame.length));
       break;
     case Payload::kAssembled:
-      payload.Add(reinterpret_cast<uint64_t>(channel.assembled.data()), channel.assembled.size());
+      payload.Add(reinterpret_cast<uintptr_t>(channel.assembled.data()), channel.assembled.size());
       break;
     case Payload::kSpans:
       if (frame.spans > kMaxSge || sizeof(Span) * frame.spans > rest) return;
@@ -192,7 +192,7 @@ void Far::Answer(int peer, const RequestFrame& request, const Reply& reply) {
     std::memcpy(frame + 1, reply.data.at, sizeof(Span) * reply.data.count);
   } else if (payload == Payload::kInline && length != 0) {
     Spans into;
-    into.Add(reinterpret_cast<uint64_t>(frame + 1), length);
+    into.Add(reinterpret_cast<uintptr_t>(frame + 1), length);
     frame->unreached = !CopySpans(into, reply.data, length);
   }
   End(*channel, peer, head);

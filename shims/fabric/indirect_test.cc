@@ -113,7 +113,7 @@ struct Choosing : TestEndpoint {
   bool Match(const Message& message, RecvRequest* out, uint32_t* skip) override {
     uint8_t first = 0;
     Spans into;
-    into.Add(reinterpret_cast<uint64_t>(&first), 1);
+    into.Add(reinterpret_cast<uintptr_t>(&first), 1);
     CopySpans(into, *message.payload, 1);
     if (first != wanted || message.length < 16) return false;
     *out = chosen;

@@ -201,11 +201,11 @@ bool CopyMemory(uint64_t to, uint64_t from, size_t size) {
 }
 
 bool ReadMemory(void* to, uint64_t from, size_t size) {
-  return CopyMemory(reinterpret_cast<uint64_t>(to), from, size);
+  return CopyMemory(reinterpret_cast<uintptr_t>(to), from, size);
 }
 
 bool WriteMemory(uint64_t to, const void* from, size_t size) {
-  return CopyMemory(to, reinterpret_cast<uint64_t>(from), size);
+  return CopyMemory(to, reinterpret_cast<uintptr_t>(from), size);
 }
 
 bool SwapMemory(uint64_t at, uint64_t expected, uint64_t desired, uint64_t* seen) {

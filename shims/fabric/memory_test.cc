@@ -44,7 +44,7 @@ class GuardedMemory : public testing::TestWithParam<bool> {
     if (!GetParam()) sigaction(SIGSEGV, &ours_, nullptr);
     GuardCheck();
   }
-  uint64_t At(size_t offset) const { return reinterpret_cast<uint64_t>(pages_ + offset); }
+  uint64_t At(size_t offset) const { return reinterpret_cast<uintptr_t>(pages_ + offset); }
 
   struct sigaction ours_ = {};
   uint8_t* pages_ = nullptr;
@@ -52,13 +52,13 @@ class GuardedMemory : public testing::TestWithParam<bool> {
 
 TEST_P(GuardedMemory, LoadsAndStoresSingleWords) {
   uint32_t value = 0;
-  EXPECT_TRUE(LoadMemory32(reinterpret_cast<uint64_t>(pages_ + 8), &value));
+  EXPECT_TRUE(LoadMemory32(reinterpret_cast<uintptr_t>(pages_ + 8), &value));
   EXPECT_EQ(memcmp(&value, pages_ + 8, 4), 0);
-  EXPECT_TRUE(StoreMemory8(reinterpret_cast<uint64_t>(pages_ + 9), 0x5a));
+  EXPECT_TRUE(StoreMemory8(reinterpret_cast<uintptr_t>(pages_ + 9), 0x5a));
   EXPECT_EQ(pages_[9], 0x5a);
   EXPECT_EQ(pages_[10], PatternAt(1, 10));
-  EXPECT_FALSE(LoadMemory32(reinterpret_cast<uint64_t>(pages_ + 2 * kPage), &value));
-  EXPECT_FALSE(StoreMemory8(reinterpret_cast<uint64_t>(pages_ + 2 * kPage), 1));
+  EXPECT_FALSE(LoadMemory32(reinterpret_cast<uintptr_t>(pages_ + 2 * kPage), &value));
+  EXPECT_FALSE(StoreMemory8(reinterpret_cast<uintptr_t>(pages_ + 2 * kPage), 1));
 }
 
 TEST_P(GuardedMemory, CopiesAndOverlaps) {
@@ -159,9 +159,9 @@ TEST(Guard, RegisteredMemoryThatIsGoneDoesNotCrash) {
   MemoryKey key = {};
   key.length = kPage;
   key.access = kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteAtomic;
-  key.base = key.iova = reinterpret_cast<uint64_t>(page);
+  key.base = key.iova = reinterpret_cast<uintptr_t>(page);
   AddKey(0, 1, key);
-  key.base = key.iova = reinterpret_cast<uint64_t>(here.data());
+  key.base = key.iova = reinterpret_cast<uintptr_t>(here.data());
   AddKey(0, 2, key);
   Vanish(page);
 
@@ -170,7 +170,7 @@ TEST(Guard, RegisteredMemoryThatIsGoneDoesNotCrash) {
   write.sge_count = 1;
   write.sges[0] = {key.base, 64, 2};
   write.rkey = 1;
-  write.remote_address = reinterpret_cast<uint64_t>(page);
+  write.remote_address = reinterpret_cast<uintptr_t>(page);
   Completion completion;
   // The kernel would have the pages pinned: the NIC finds them, nobody else does.
   EXPECT_EQ(Execute(qp, write, 0, &completion), Outcome::kDone);

@@ -19,8 +19,8 @@ constexpr uint64_t kAtOnce = 1u << 20;  // bytes of one system call
 bool forbidden = false;
 
 long ReadProcess(int process, uint64_t to, uint64_t from, uint64_t size) {
-  iovec local = {reinterpret_cast<void*>(to), size};
-  iovec remote = {reinterpret_cast<void*>(from), size};
+  iovec local = {reinterpret_cast<void*>(static_cast<uintptr_t>(to)), static_cast<size_t>(size)};
+  iovec remote = {reinterpret_cast<void*>(static_cast<uintptr_t>(from)), static_cast<size_t>(size)};
   return sys::Syscall(SYS_process_vm_readv, process, reinterpret_cast<long>(&local), 1,
                       reinterpret_cast<long>(&remote), 1, 0);
 }
@@ -32,7 +32,7 @@ bool PullSlowly(const Spans& source, uint64_t to, uint64_t from, uint64_t size) 
   for (uint64_t done = 0; done < size;) {
     const uint64_t at = from + done;
     const uint64_t part = std::min(size - done, kPage - (at & (kPage - 1)));
-    const long got = ReadProcess(source.process, reinterpret_cast<uint64_t>(bounce), at, part);
+    const long got = ReadProcess(source.process, reinterpret_cast<uintptr_t>(bounce), at, part);
     if (got != static_cast<long>(part)) {
       if (got == -ESRCH) {
         source.lost = true;
@@ -84,7 +84,7 @@ bool PullSpans(const Spans& to, const Spans& from, uint64_t length) {
 bool CanPull(int process, uint64_t address, uint64_t value) {
   uint64_t seen = 0;
   if (forbidden) return false;
-  return ReadProcess(process, reinterpret_cast<uint64_t>(&seen), address, sizeof(seen)) ==
+  return ReadProcess(process, reinterpret_cast<uintptr_t>(&seen), address, sizeof(seen)) ==
              static_cast<long>(sizeof(seen)) &&
          seen == value;
 }

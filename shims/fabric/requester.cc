@@ -97,7 +97,7 @@ uint64_t Requester::Length() const {
 SgeFault Requester::Gather() {
   uint64_t rest = length_;
   if (request_.inline_data != nullptr) {
-    payload_.Add(reinterpret_cast<uint64_t>(request_.inline_data), request_.inline_length);
+    payload_.Add(reinterpret_cast<uintptr_t>(request_.inline_data), request_.inline_length);
     rest -= request_.inline_length;
   }
   return MapSges(endpoint_, request_.sges, request_.sge_count, 0, rest, 0, &payload_);

@@ -318,7 +318,7 @@ class Responder {
   bool AtomicWrite() {
     uint64_t value = 0, before = 0, seen = 0;
     Spans into;
-    into.Add(reinterpret_cast<uint64_t>(&value), sizeof(value));
+    into.Add(reinterpret_cast<uintptr_t>(&value), sizeof(value));
     if (message_.length != sizeof(value) || (message_.remote_address & 7) != 0) {
       FailRequest(Status::kRemoteInvalidRequest, Event::kRequestError);
       return false;

@@ -90,11 +90,8 @@ bool ReadState(int pid, ProcessState* out) {
 }
 
 uint64_t PidSpace() {
-  struct ::stat st = {};
-  if (sys::Syscall(SYS_stat, reinterpret_cast<long>("/proc/self/ns/pid"),
-                   reinterpret_cast<long>(&st)) != 0) {
-    return 0;
-  }
+  struct ::stat64 st = {};
+  if (sys::StatAt(AT_FDCWD, "/proc/self/ns/pid", &st) != 0) return 0;
   return st.st_ino;
 }
 
@@ -121,7 +118,7 @@ bool SharedWorld::Join(const char* folder, const WorldImage& image, const char**
     *reason = "the run folder's name is too long";
     return false;
   }
-  rlimit limit = {};
+  rlimit64 limit = {};
   sys::Syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, reinterpret_cast<long>(&limit));
   if (limit.rlim_cur < sizeof(Map)) {
     *reason = "files may not grow enough here (RLIMIT_FSIZE)";
@@ -134,7 +131,7 @@ bool SharedWorld::Join(const char* folder, const WorldImage& image, const char**
       return false;
     }
     FileLock lock(fd);
-    struct ::stat st = {};
+    struct ::stat64 st = {};
     const bool known = lock.held() && sys::Fstat(fd, &st) == 0;
     // The last one may have removed it just now.
     const bool gone = known && st.st_nlink == 0;
@@ -147,7 +144,7 @@ bool SharedWorld::Join(const char* folder, const WorldImage& image, const char**
         sys::Syscall(SYS_fchmod, fd, 0666);
         if (sys::Ftruncate(fd, sizeof(Map)) == 0) st.st_size = sizeof(Map);
       }
-      if (st.st_size == static_cast<off_t>(sizeof(Map))) {
+      if (st.st_size == static_cast<off64_t>(sizeof(Map))) {
         good = Enter(fd, image, reason);
       } else {
         *reason = "its file in the run folder is another build's";
@@ -200,7 +197,7 @@ bool SharedWorld::Enter(int fd, const WorldImage& image, const char** reason) {
   me.pid_space = PidSpace();
   static uint64_t probe;
   probe = 0x9e3779b97f4a7c15ULL * static_cast<uint64_t>(pid) + sys::MonotonicNs();
-  me.probe_address = reinterpret_cast<uint64_t>(&probe);
+  me.probe_address = reinterpret_cast<uintptr_t>(&probe);
   me.probe_value = probe;
   me.inbox.store(0);
   me.serves.store(0);
@@ -236,7 +233,7 @@ void SharedWorld::Leave() {
   const int fd = sys::Open(path_, O_RDWR | O_CLOEXEC);
   if (fd >= 0) {
     FileLock lock(fd);
-    struct ::stat st = {};
+    struct ::stat64 st = {};
     const bool ours = sys::Fstat(fd, &st) == 0 && st.st_ino == inode_;
     Reap();
     Free(self_);

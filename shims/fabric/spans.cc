@@ -140,7 +140,7 @@ bool CopySpans(const Spans& to, const Spans& from, uint64_t length) {
 
 bool FillSpans(const Spans& to, const void* from, uint64_t length) {
   Spans source;
-  source.Add(reinterpret_cast<uint64_t>(from), length);
+  source.Add(reinterpret_cast<uintptr_t>(from), length);
   return CopySpans(to, source, length);
 }
 

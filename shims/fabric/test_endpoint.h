@@ -76,7 +76,7 @@ class FabricTest : public testing::Test {
     std::vector<uint8_t> bytes = std::vector<uint8_t>(kSize + 8);
     uint8_t* memory = nullptr;
     uint32_t key = 0;
-    uint64_t address() const { return reinterpret_cast<uint64_t>(memory); }
+    uint64_t address() const { return reinterpret_cast<uintptr_t>(memory); }
     Sge At(uint32_t offset, uint32_t length) const { return {address() + offset, length, key}; }
   };
 

@@ -134,7 +134,7 @@ class RemoteTest : public testing::Test {
     qp.qkey = 0x77;
     qp.state = EndpointState::kRts;
     MemoryKey key = {};
-    key.base = key.iova = reinterpret_cast<uint64_t>(bytes);
+    key.base = key.iova = reinterpret_cast<uintptr_t>(bytes);
     key.length = kSize;
     key.access = kAll;
     key.pd = pd;
@@ -163,7 +163,7 @@ class RemoteTest : public testing::Test {
     bytes.assign(kSize, 0);
     for (uint32_t i = 0; i < kSize; ++i) bytes[i] = PatternAt(1, i);
     for (uint32_t i = 0; i < kSize; ++i) seen->bytes[i] = PatternAt(2, i);
-    seen->where = reinterpret_cast<uint64_t>(bytes.data());
+    seen->where = reinterpret_cast<uintptr_t>(bytes.data());
     Service mine = service;
     if (service == Service::kXrcTarget) mine = Service::kXrcInitiator;
     if (service == Service::kDcTarget) mine = Service::kDcInitiator;
@@ -252,7 +252,7 @@ class RemoteTest : public testing::Test {
           qp.address.dgid[15] = 1;
           break;
         case kPost:
-          qp.Receive(wr_id++, {{reinterpret_cast<uint64_t>(seen->bytes), 65536, kKey}});
+          qp.Receive(wr_id++, {{reinterpret_cast<uintptr_t>(seen->bytes), 65536, kKey}});
           break;
         case kReady:
           qp.state = EndpointState::kRts;
@@ -270,7 +270,7 @@ class RemoteTest : public testing::Test {
           break;
         case kSendBack: {
           SendRequest request = Request(Opcode::kWrite, 0, 0);
-          request.sges[0] = {reinterpret_cast<uint64_t>(seen->bytes), seen->length, kKey};
+          request.sges[0] = {reinterpret_cast<uintptr_t>(seen->bytes), seen->length, kKey};
           request.remote_address = seen->where;
           Completion completion;
           Execute(qp, request, 0, &completion);
@@ -293,8 +293,8 @@ class RemoteTest : public testing::Test {
     SendRequest request;
     request.opcode = opcode;
     request.sge_count = 1;
-    request.sges[0] = {reinterpret_cast<uint64_t>(bytes.data()) + offset, length, kKey};
-    request.remote_address = reinterpret_cast<uint64_t>(seen->bytes);
+    request.sges[0] = {reinterpret_cast<uintptr_t>(bytes.data()) + offset, length, kKey};
+    request.remote_address = reinterpret_cast<uintptr_t>(seen->bytes);
     request.rkey = kKey;
     return request;
   }

@@ -12,11 +12,6 @@
 namespace vabi::libc {
 namespace {
 
-int RawStat(int dirfd, const char* path, struct ::stat* out, int flags) {
-  return static_cast<int>(sys::Syscall(SYS_newfstatat, dirfd, reinterpret_cast<long>(path),
-                                       reinterpret_cast<long>(out), flags));
-}
-
 int RawStatx(int dirfd, const char* path, int flags, unsigned mask, struct ::statx* out) {
   return static_cast<int>(sys::Syscall(SYS_statx, dirfd, reinterpret_cast<long>(path), flags,
                                        static_cast<long>(mask), reinterpret_cast<long>(out)));
@@ -79,12 +74,12 @@ Look LookOf(const Located& where, uint32_t mode, uint64_t size) {
   return {};
 }
 
-void Apply(const Look& look, struct ::stat* out) {
+void Apply(const Look& look, struct ::stat64* out) {
   if (!look.change) return;
   out->st_mode = look.mode;
   out->st_uid = look.uid;
   out->st_gid = look.gid;
-  out->st_size = static_cast<off_t>(look.size);
+  out->st_size = static_cast<off64_t>(look.size);
   out->st_blocks = 0;
   if (look.held) out->st_mtim = out->st_atim = out->st_ctim;
   out->st_nlink = S_ISDIR(look.mode) ? out->st_nlink : 1;
@@ -142,8 +137,8 @@ bool IsOpenNode(int fd, Located* where) {
 
 }  // namespace
 
-int StatLocated(const Located& where, int flags, struct ::stat* out) {
-  const int result = RawStat(AT_FDCWD, where.real, out, flags);
+int StatLocated(const Located& where, int flags, struct ::stat64* out) {
+  const int result = sys::StatAt(AT_FDCWD, where.real, out, flags);
   if (result == 0) Apply(LookOf(where, out->st_mode, static_cast<uint64_t>(out->st_size)), out);
   return result;
 }
@@ -154,7 +149,7 @@ int StatxLocated(const Located& where, int flags, unsigned mask, struct ::statx*
   return result;
 }
 
-int StatDescriptor(int fd, struct ::stat* out) {
+int StatDescriptor(int fd, struct ::stat64* out) {
   Located node;
   if (IsOpenNode(fd, &node) && StatLocated(node, 0, out) == 0) return 0;
   const int result = sys::Fstat(fd, out);
@@ -183,7 +178,7 @@ int CheckAccess(uint32_t mode, uint32_t uid, uint32_t gid, int want) {
 }
 
 int AccessLocated(const Located& where, int want, int flags) {
-  struct ::stat st;
+  struct ::stat64 st;
   const int result = StatLocated(where, flags & AT_SYMLINK_NOFOLLOW, &st);
   if (result < 0 || want == F_OK) return result;
   if (!where.sysfs && !where.dev) {

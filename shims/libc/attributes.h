@@ -14,10 +14,10 @@
 namespace vabi::libc {
 
 // What `real` looks like behind `where`, which is not native. `flags` as for fstatat.
-int StatLocated(const Located& where, int flags, struct ::stat* out);
+int StatLocated(const Located& where, int flags, struct ::stat64* out);
 int StatxLocated(const Located& where, int flags, unsigned mask, struct ::statx* out);
 // A descriptor with any FdBits.
-int StatDescriptor(int fd, struct ::stat* out);
+int StatDescriptor(int fd, struct ::stat64* out);
 int StatxDescriptor(int fd, int flags, unsigned mask, struct ::statx* out);
 
 // May the world's user do `want` (R_OK | W_OK | X_OK) with a file of that mode and owner?

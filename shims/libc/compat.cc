@@ -3,29 +3,31 @@
 // symbol newer than GLIBC_2.28, and none newer than 2.17 where that can be had). What the static
 // libstdc++ and libgcc, and the shim itself, want from newer ones is bound to its old version here,
 // or written anew. None of it is exported. abi_floor_test holds the finished library against the
-// limit.
-#include <link.h>
-#include <sys/syscall.h>
-#include <sys/types.h>
+// limit. The i386 shim runs beside C libraries of its own userlands alone, none of which is older.
+#if !defined(__i386__)
+#  include <link.h>
+#  include <sys/syscall.h>
+#  include <sys/types.h>
 
-#include <cerrno>
-#include <cstddef>
-#include <cstdint>
+#  include <cerrno>
+#  include <cstddef>
+#  include <cstdint>
 
-#include "shims/sys/sys.h"
+#  include "shims/sys/sys.h"
 
-#if defined(__x86_64__)
-#  define VABI_OLDEST "GLIBC_2.2.5"
-#elif defined(__aarch64__)
-#  define VABI_OLDEST "GLIBC_2.17"
-#endif
+#  if defined(__x86_64__)
+#    define VABI_OLDEST "GLIBC_2.2.5"
+#  elif defined(__aarch64__)
+#    define VABI_OLDEST "GLIBC_2.17"
+#  endif
 
 // Defines NAME for this library alone, which calls NAME of the oldest version.
-#define VABI_OLD(ret, name, parameters, arguments)                                                \
-  extern "C" ret vabi_old_##name parameters;                                                      \
-  __asm__(".symver vabi_old_" #name "," #name "@" VABI_OLDEST);                                   \
-  extern "C" __attribute__((visibility("hidden"))) ret vabi_new_##name parameters __asm__(#name); \
-  ret vabi_new_##name parameters { return vabi_old_##name arguments; }
+#  define VABI_OLD(ret, name, parameters, arguments)              \
+    extern "C" ret vabi_old_##name parameters;                    \
+    __asm__(".symver vabi_old_" #name "," #name "@" VABI_OLDEST); \
+    extern "C" __attribute__((visibility("hidden")))              \
+    ret vabi_new_##name parameters __asm__(#name);                \
+    ret vabi_new_##name parameters { return vabi_old_##name arguments; }
 
 // In libdl and libpthread until 2.33, in libc with a new version since 2.34.
 using Start = void* (*)(void*);
@@ -46,7 +48,7 @@ VABI_OLD(int, pthread_mutex_trylock, (void* mutex), (mutex))
 
 extern "C" {
 
-#define VABI_HIDDEN __attribute__((visibility("hidden")))
+#  define VABI_HIDDEN __attribute__((visibility("hidden")))
 
 // 2.32: false is always a right answer.
 VABI_HIDDEN char __libc_single_threaded = 0;
@@ -117,3 +119,4 @@ int vabi_dl_find_object(void* address, VabiFoundObject* out) {
   Search search{reinterpret_cast<uintptr_t>(address), out};
   return dl_iterate_phdr(LookAt, &search) == 1 ? 0 : -1;
 }
+#endif

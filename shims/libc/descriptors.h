@@ -46,7 +46,7 @@ bool IsNonBlocking(int fd);
 // mmap of a descriptor that is fake; apart from the wrapper, whose first bytes a program that
 // watches mappings may have replaced by a jump to its own.
 [[gnu::noinline]] void* MmapFake(void* address, size_t size, int protection, int flags, int fd,
-                                 off_t offset);
+                                 int64_t offset);
 
 }  // namespace vabi::libc
 

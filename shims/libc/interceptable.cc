@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <link.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -16,14 +17,12 @@ namespace {
 
 #if defined(__x86_64__)
 constexpr uint16_t kMachine = EM_X86_64;
+#elif defined(__i386__)
+constexpr uint16_t kMachine = EM_386;
 #elif defined(__aarch64__)
 constexpr uint16_t kMachine = EM_AARCH64;
 #endif
-
-long ReadAt(int fd, void* to, size_t size, uint64_t offset) {
-  return sys::Syscall(SYS_pread64, fd, reinterpret_cast<long>(to), static_cast<long>(size),
-                      static_cast<long>(offset));
-}
+constexpr unsigned char kClass = sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32;
 
 void Copy(const char* text, char* to, size_t room) {
   if (room == 0) return;
@@ -41,18 +40,18 @@ Interceptable JudgeScript(const char* line, char* detail, size_t room) {
   return Interceptable::kScript;
 }
 
-Interceptable JudgeElf(int fd, const Elf64_Ehdr& header, char* detail, size_t room) {
-  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != kMachine) {
+Interceptable JudgeElf(int fd, const ElfW(Ehdr) & header, char* detail, size_t room) {
+  if (header.e_ident[EI_CLASS] != kClass || header.e_machine != kMachine) {
     return Interceptable::kOtherClass;
   }
   // Bounded: a real program has a dozen.
   for (unsigned i = 0; i < header.e_phnum && i < 256; ++i) {
-    Elf64_Phdr part;
-    if (ReadAt(fd, &part, sizeof part, header.e_phoff + i * sizeof part) != sizeof part) break;
+    ElfW(Phdr) part;
+    if (sys::ReadAt(fd, &part, sizeof part, header.e_phoff + i * sizeof part) != sizeof part) break;
     if (part.p_type != PT_INTERP) continue;
     char loader[256] = {};
     const size_t size = std::min<size_t>(part.p_filesz, sizeof loader - 1);
-    if (ReadAt(fd, loader, size, part.p_offset) < 0) break;
+    if (sys::ReadAt(fd, loader, size, part.p_offset) < 0) break;
     Copy(loader, detail, room);
     const char* name = std::strrchr(loader, '/');
     const bool glibc = std::strncmp(name ? name + 1 : loader, "ld-linux", 8) == 0;
@@ -69,20 +68,20 @@ Interceptable Judge(const char* path, char* detail, size_t room) {
   if (fd < 0) return Interceptable::kUnreadable;
   union {
     char text[256];
-    Elf64_Ehdr header;
+    ElfW(Ehdr) header;
   } start = {};
-  const long size = ReadAt(fd, &start, sizeof start - 1, 0);
+  const long size = sys::ReadAt(fd, &start, sizeof start - 1, 0);
   Interceptable verdict = Interceptable::kNotElf;
   if (size < 0) {
     verdict = Interceptable::kUnreadable;
   } else if (size > 2 && start.text[0] == '#' && start.text[1] == '!') {
     start.text[sizeof start.text - 1] = '\0';
     verdict = JudgeScript(start.text, detail, room);
-  } else if (size >= static_cast<long>(sizeof(Elf64_Ehdr)) &&
+  } else if (size >= static_cast<long>(sizeof(ElfW(Ehdr))) &&
              std::memcmp(start.header.e_ident, ELFMAG, SELFMAG) == 0) {
     verdict = JudgeElf(fd, start.header, detail, room);
   }
-  struct stat st;
+  struct stat64 st;
   if (verdict == Interceptable::kYes && sys::Fstat(fd, &st) == 0 &&
       (st.st_mode & (S_ISUID | S_ISGID))) {
     verdict = Interceptable::kSetId;

@@ -12,7 +12,7 @@ enum class Interceptable {
   kScript,      // "#!": its interpreter decides; `detail` holds the interpreter's path
   kUnreadable,  // cannot be opened or read
   kNotElf,      // neither ELF nor script
-  kOtherClass,  // 32-bit, or another machine than the shim's
+  kOtherClass,  // another machine or word size than the shim's
   kStatic,      // no dynamic loader: nothing can be preloaded
   kOtherLibc,   // a dynamic loader that is not glibc's (musl); `detail` holds its path
   kSetId,       // the loader ignores preloads of a set-user-id or set-group-id program

@@ -41,9 +41,13 @@ long Missing() {
 void* FindOriginal(Symbol symbol) {
   const Name& row = kNames[static_cast<size_t>(symbol)];
   const int saved = errno;
-  // Other architectures start at other versions, and have but one of each symbol: then the default
-  // is right.
+  // Other architectures start at other versions: of what is kept for old programs alone no default
+  // is found, otherwise it is right.
   void* found = row.version ? dlvsym(RTLD_NEXT, row.name, row.version) : nullptr;
+#if defined(__i386__)
+  if (found == nullptr && row.version) found = dlvsym(RTLD_NEXT, row.name, "GLIBC_2.0");
+  if (found == nullptr && row.version) found = dlvsym(RTLD_NEXT, row.name, "GLIBC_2.2");
+#endif
   if (found == nullptr) found = dlsym(RTLD_NEXT, row.name);
   if (found == nullptr) found = reinterpret_cast<void*>(&Missing);
   errno = saved;

@@ -45,8 +45,8 @@ std::recursive_mutex g_install_mutex;
 const WorldImage* MapWorld(const char* path) {
   const int fd = sys::Open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) Refuse(path, "cannot be opened; VERBS_ABI_WORLD must name a world file");
-  struct stat st;
-  if (sys::Fstat(fd, &st) < 0 || st.st_size != static_cast<off_t>(sizeof(WorldImage))) {
+  struct stat64 st;
+  if (sys::Fstat(fd, &st) < 0 || st.st_size != static_cast<off64_t>(sizeof(WorldImage))) {
     Refuse(path,
            "is of another size than this shim's worlds: write it again with the harness of this "
            "build");

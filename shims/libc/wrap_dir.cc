@@ -17,60 +17,66 @@ namespace vabi::libc {
 namespace {
 
 // Paths that libc hands to a visitor function, which has no argument of its own to carry ours.
+template <typename Stat>
 struct Walk {
-  int (*visit)(const char*, const struct ::stat*, int);
-  int (*visit_more)(const char*, const struct ::stat*, int, struct ::FTW*);
+  int (*visit)(const char*, const Stat*, int);
+  int (*visit_more)(const char*, const Stat*, int, struct ::FTW*);
 };
-thread_local Walk t_walk;
+template <typename Stat>
+thread_local Walk<Stat> t_walk;
 
-int VisitSeen(const char* path, const struct ::stat* st, int type) {
+template <typename Stat>
+int VisitSeen(const char* path, const Stat* st, int type) {
   char seen[kMaxPath];
-  return t_walk.visit(MapBack(path, std::strlen(path), seen, sizeof seen) ? seen : path, st, type);
+  return t_walk<Stat>.visit(MapBack(path, std::strlen(path), seen, sizeof seen) ? seen : path, st,
+                            type);
 }
 
-int VisitSeenMore(const char* path, const struct ::stat* st, int type, struct ::FTW* more) {
+template <typename Stat>
+int VisitSeenMore(const char* path, const Stat* st, int type, struct ::FTW* more) {
   char seen[kMaxPath];
   if (!MapBack(path, std::strlen(path), seen, sizeof seen)) {
-    return t_walk.visit_more(path, st, type, more);
+    return t_walk<Stat>.visit_more(path, st, type, more);
   }
   const char* slash = std::strrchr(seen, '/');
   struct ::FTW changed = *more;
   changed.base = slash == nullptr ? 0 : static_cast<int>(slash - seen) + 1;
-  return t_walk.visit_more(seen, st, type, &changed);
+  return t_walk<Stat>.visit_more(seen, st, type, &changed);
 }
 
-int WalkConcerned(const char* path, int (*visit)(const char*, const struct ::stat*, int), int depth,
-                  int (*native)(const char*, int (*)(const char*, const struct ::stat*, int),
-                                int)) {
+template <typename Stat>
+int WalkConcerned(const char* path, int (*visit)(const char*, const Stat*, int), int depth,
+                  int (*native)(const char*, int (*)(const char*, const Stat*, int), int)) {
   Located where;
   Locate(AT_FDCWD, path, &where);
   if (where.kind != Located::Kind::kRedirected) return native(path, visit, depth);
-  const Walk outer = t_walk;
-  t_walk.visit = visit;
-  const int result = native(where.real, VisitSeen, depth);
-  t_walk = outer;
+  const Walk<Stat> outer = t_walk<Stat>;
+  t_walk<Stat>.visit = visit;
+  const int result = native(where.real, VisitSeen<Stat>, depth);
+  t_walk<Stat> = outer;
   return result;
 }
 
-int WalkMoreConcerned(const char* path,
-                      int (*visit)(const char*, const struct ::stat*, int, struct ::FTW*),
+template <typename Stat>
+int WalkMoreConcerned(const char* path, int (*visit)(const char*, const Stat*, int, struct ::FTW*),
                       int depth, int flags,
                       int (*native)(const char*,
-                                    int (*)(const char*, const struct ::stat*, int, struct ::FTW*),
-                                    int, int)) {
+                                    int (*)(const char*, const Stat*, int, struct ::FTW*), int,
+                                    int)) {
   Located where;
   Locate(AT_FDCWD, path, &where);
   if (where.kind != Located::Kind::kRedirected) return native(path, visit, depth, flags);
-  const Walk outer = t_walk;
-  t_walk.visit_more = visit;
-  const int result = native(where.real, VisitSeenMore, depth, flags);
-  t_walk = outer;
+  const Walk<Stat> outer = t_walk<Stat>;
+  t_walk<Stat>.visit_more = visit;
+  const int result = native(where.real, VisitSeenMore<Stat>, depth, flags);
+  t_walk<Stat> = outer;
   return result;
 }
 
 // The part of a pattern before its first special character decides where it looks.
-int GlobConcerned(const char* pattern, int flags, int (*error)(const char*, int), glob_t* out,
-                  int (*native)(const char*, int, int (*)(const char*, int), glob_t*)) {
+template <typename Glob>
+int GlobConcerned(const char* pattern, int flags, int (*error)(const char*, int), Glob* out,
+                  int (*native)(const char*, int, int (*)(const char*, int), Glob*)) {
   const size_t plain = std::strcspn(pattern, "*?[\\{");
   char folder[kMaxPath];
   size_t length = plain;
@@ -148,7 +154,7 @@ int wrap_closedir(DIR* dir) {
 struct ::dirent* wrap_readdir(DIR* dir) {
   return AsNode(dir, original::readdir()(dir));
 }
-struct ::dirent* wrap_readdir64(DIR* dir) {
+struct ::dirent64* wrap_readdir64(DIR* dir) {
   return AsNode(dir, original::readdir64()(dir));
 }
 
@@ -157,7 +163,7 @@ int wrap_readdir_r(DIR* dir, struct ::dirent* entry, struct ::dirent** result) {
   if (error == 0) AsNode(dir, *result);
   return error;
 }
-int wrap_readdir64_r(DIR* dir, struct ::dirent* entry, struct ::dirent** result) {
+int wrap_readdir64_r(DIR* dir, struct ::dirent64* entry, struct ::dirent64** result) {
   const int error = original::readdir64_r()(dir, entry, result);
   if (error == 0) AsNode(dir, *result);
   return error;
@@ -172,8 +178,9 @@ int wrap_scandir(const char* path, struct ::dirent*** list, int (*filter)(const 
   return original::scandir()(real, list, filter, compare);
 }
 
-int wrap_scandir64(const char* path, struct ::dirent*** list, int (*filter)(const struct ::dirent*),
-                   int (*compare)(const struct ::dirent**, const struct ::dirent**)) {
+int wrap_scandir64(const char* path, struct ::dirent64*** list,
+                   int (*filter)(const struct ::dirent64*),
+                   int (*compare)(const struct ::dirent64**, const struct ::dirent64**)) {
   if (VABI_LIKELY(!MayConcern(path))) return original::scandir64()(path, list, filter, compare);
   Located where;
   Locate(AT_FDCWD, path, &where);
@@ -199,7 +206,7 @@ int wrap_glob(const char* pattern, int flags, int (*error)(const char*, int), gl
   if (VABI_LIKELY(!MayConcern(pattern))) return original::glob()(pattern, flags, error, out);
   return GlobConcerned(pattern, flags, error, out, original::glob());
 }
-int wrap_glob64(const char* pattern, int flags, int (*error)(const char*, int), glob_t* out) {
+int wrap_glob64(const char* pattern, int flags, int (*error)(const char*, int), glob64_t* out) {
   if (VABI_LIKELY(!MayConcern(pattern))) return original::glob64()(pattern, flags, error, out);
   return GlobConcerned(pattern, flags, error, out, original::glob64());
 }
@@ -210,7 +217,7 @@ int wrap_nftw(const char* path, int (*visit)(const char*, const struct ::stat*, 
   return WalkMoreConcerned(path, visit, depth, flags, original::nftw());
 }
 int wrap_nftw64(const char* path,
-                int (*visit)(const char*, const struct ::stat*, int, struct ::FTW*), int depth,
+                int (*visit)(const char*, const struct ::stat64*, int, struct ::FTW*), int depth,
                 int flags) {
   if (VABI_LIKELY(!MayConcern(path))) return original::nftw64()(path, visit, depth, flags);
   return WalkMoreConcerned(path, visit, depth, flags, original::nftw64());
@@ -219,7 +226,8 @@ int wrap_ftw(const char* path, int (*visit)(const char*, const struct ::stat*, i
   if (VABI_LIKELY(!MayConcern(path))) return original::ftw()(path, visit, depth);
   return WalkConcerned(path, visit, depth, original::ftw());
 }
-int wrap_ftw64(const char* path, int (*visit)(const char*, const struct ::stat*, int), int depth) {
+int wrap_ftw64(const char* path, int (*visit)(const char*, const struct ::stat64*, int),
+               int depth) {
   if (VABI_LIKELY(!MayConcern(path))) return original::ftw64()(path, visit, depth);
   return WalkConcerned(path, visit, depth, original::ftw64());
 }

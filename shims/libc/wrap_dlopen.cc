@@ -88,6 +88,32 @@ __attribute__((naked)) void* wrap_dlmopen(long, const char*, int) {
       "mov %rax, %rsi\n\t"
       "jmp *vabi_dlmopen_target(%rip)");
 }
+#elif defined(__i386__)
+// The arguments stand on the stack, where the path is replaced.
+__attribute__((naked)) void* wrap_dlopen(const char*, int) {
+  __asm__(
+      "sub $8, %esp\n\t"
+      "push 12(%esp)\n\t"
+      "call vabi_dlopen_path\n\t"
+      "add $12, %esp\n\t"
+      "mov %eax, 4(%esp)\n\t"
+      "call 1f\n"
+      "1:\tpop %eax\n\t"
+      "add $_GLOBAL_OFFSET_TABLE_+(.-1b), %eax\n\t"
+      "jmp *vabi_dlopen_target@GOTOFF(%eax)");
+}
+__attribute__((naked)) void* wrap_dlmopen(long, const char*, int) {
+  __asm__(
+      "sub $8, %esp\n\t"
+      "push 16(%esp)\n\t"
+      "call vabi_dlopen_path\n\t"
+      "add $12, %esp\n\t"
+      "mov %eax, 8(%esp)\n\t"
+      "call 1f\n"
+      "1:\tpop %eax\n\t"
+      "add $_GLOBAL_OFFSET_TABLE_+(.-1b), %eax\n\t"
+      "jmp *vabi_dlmopen_target@GOTOFF(%eax)");
+}
 #else
 // Sibling calls: the compiler turns them into jumps when it optimises.
 void* wrap_dlopen(const char* file, int mode) {

@@ -48,7 +48,8 @@ ssize_t EachPart(const struct ::iovec* user, int count, int flags, int mode, Tra
   if (count < 0 || count > kMaxParts) return -EINVAL;
   std::vector<struct ::iovec> parts(static_cast<size_t>(count));
   const size_t bytes = parts.size() * sizeof(struct ::iovec);
-  if (sys::CopyFromUser(parts.data(), reinterpret_cast<uint64_t>(user), bytes) != 0) return -EFAULT;
+  if (sys::CopyFromUser(parts.data(), reinterpret_cast<uintptr_t>(user), bytes) != 0)
+    return -EFAULT;
   size_t room = 0x7ffff000;  // MAX_RW_COUNT: the rest is cut off
   for (struct ::iovec& part : parts) {
     if (static_cast<ssize_t>(part.iov_len) < 0) return -EINVAL;
@@ -104,7 +105,7 @@ ssize_t WriteParts(int fd, const struct ::iovec* parts, int count, int flags) {
 
 // Is there a position in it (FMODE_PREAD, FMODE_PWRITE)? The devices (stream_open) and event files
 // have none, attribute files do. 0, or -errno.
-int CheckPosition(int fd, off_t offset) {
+int CheckPosition(int fd, off64_t offset) {
   if (offset < 0) return -EINVAL;
   const std::shared_ptr<File> file = FdTable::Get(fd);
   if (file == nullptr || file->PathOnly()) return -EBADF;
@@ -113,24 +114,24 @@ int CheckPosition(int fd, off_t offset) {
   return file->StatAs(&mode, &rdev) && S_ISREG(mode) ? 0 : -ESPIPE;
 }
 
-ssize_t ReadAt(int fd, void* buffer, size_t size, off_t offset) {
+ssize_t ReadAt(int fd, void* buffer, size_t size, off64_t offset) {
   const int error = CheckPosition(fd, offset);
   return error != 0 ? error : ReadFake(fd, buffer, size);
 }
-ssize_t WriteAt(int fd, const void* buffer, size_t size, off_t offset) {
+ssize_t WriteAt(int fd, const void* buffer, size_t size, off64_t offset) {
   const int error = CheckPosition(fd, offset);
   return error != 0 ? error : WriteFake(fd, buffer, size);
 }
 
 using Parts = ssize_t (*)(int fd, const struct ::iovec* parts, int count, int flags);
 
-ssize_t PartsAt(Parts run, int fd, const struct ::iovec* parts, int count, off_t offset,
+ssize_t PartsAt(Parts run, int fd, const struct ::iovec* parts, int count, off64_t offset,
                 int flags = 0) {
   const int error = CheckPosition(fd, offset);
   return error != 0 ? error : run(fd, parts, count, flags);
 }
 // preadv2, pwritev2: -1 is the file's own position.
-ssize_t PartsHere(Parts run, int fd, const struct ::iovec* parts, int count, off_t offset,
+ssize_t PartsHere(Parts run, int fd, const struct ::iovec* parts, int count, off64_t offset,
                   int flags) {
   return offset == -1 ? run(fd, parts, count, flags)
                       : PartsAt(run, fd, parts, count, offset, flags);
@@ -140,7 +141,7 @@ bool IsFake(int fd) { return VABI_UNLIKELY((BitsOf(fd) & kFake) != 0); }
 
 }  // namespace
 
-void* MmapFake(void* address, size_t size, int protection, int flags, int fd, off_t offset) {
+void* MmapFake(void* address, size_t size, int protection, int flags, int fd, int64_t offset) {
   const std::shared_ptr<File> file = FdTable::Get(fd);
   long result = -EBADF;
   if (file != nullptr) {
@@ -171,7 +172,7 @@ ssize_t wrap_pread(int fd, void* buffer, size_t size, off_t offset) {
   if (IsFake(fd)) return Answer(ReadAt(fd, buffer, size, offset));
   return original::pread()(fd, buffer, size, offset);
 }
-ssize_t wrap_pread64(int fd, void* buffer, size_t size, off_t offset) {
+ssize_t wrap_pread64(int fd, void* buffer, size_t size, off64_t offset) {
   if (IsFake(fd)) return Answer(ReadAt(fd, buffer, size, offset));
   return original::pread64()(fd, buffer, size, offset);
 }
@@ -179,7 +180,7 @@ ssize_t wrap___pread_chk(int fd, void* buffer, size_t size, off_t offset, size_t
   if (size > room) __chk_fail();
   return wrap_pread(fd, buffer, size, offset);
 }
-ssize_t wrap___pread64_chk(int fd, void* buffer, size_t size, off_t offset, size_t room) {
+ssize_t wrap___pread64_chk(int fd, void* buffer, size_t size, off64_t offset, size_t room) {
   if (size > room) __chk_fail();
   return wrap_pread64(fd, buffer, size, offset);
 }
@@ -196,7 +197,7 @@ ssize_t wrap_pwrite(int fd, const void* buffer, size_t size, off_t offset) {
   if (IsFake(fd)) return Answer(WriteAt(fd, buffer, size, offset));
   return original::pwrite()(fd, buffer, size, offset);
 }
-ssize_t wrap_pwrite64(int fd, const void* buffer, size_t size, off_t offset) {
+ssize_t wrap_pwrite64(int fd, const void* buffer, size_t size, off64_t offset) {
   if (IsFake(fd)) return Answer(WriteAt(fd, buffer, size, offset));
   return original::pwrite64()(fd, buffer, size, offset);
 }
@@ -216,36 +217,41 @@ int wrap_ioctl(int fd, unsigned long request, ...) {
 
 void* wrap_mmap(void* address, size_t size, int protection, int flags, int fd, off_t offset) {
   if (IsFake(fd) && !(flags & MAP_ANONYMOUS)) {
+#if defined(__i386__)
+    // glibc: sysdeps/unix/sysv/linux/mmap.c hands it to mmap2 in pages, without its sign.
+    return MmapFake(address, size, protection, flags, fd, static_cast<uint32_t>(offset));
+#else
     return MmapFake(address, size, protection, flags, fd, offset);
+#endif
   }
   return original::mmap()(address, size, protection, flags, fd, offset);
 }
-void* wrap_mmap64(void* address, size_t size, int protection, int flags, int fd, off_t offset) {
+void* wrap_mmap64(void* address, size_t size, int protection, int flags, int fd, off64_t offset) {
   if (IsFake(fd) && !(flags & MAP_ANONYMOUS)) {
     return MmapFake(address, size, protection, flags, fd, offset);
   }
   return original::mmap64()(address, size, protection, flags, fd, offset);
 }
 
-#define VABI_PARTS_AT(name, run)                                                      \
-  ssize_t wrap_##name(int fd, const struct ::iovec* parts, int count, off_t offset) { \
-    if (IsFake(fd)) return Answer(PartsAt(run, fd, parts, count, offset));            \
-    return original::name()(fd, parts, count, offset);                                \
+#define VABI_PARTS_AT(name, run, Offset)                                               \
+  ssize_t wrap_##name(int fd, const struct ::iovec* parts, int count, Offset offset) { \
+    if (IsFake(fd)) return Answer(PartsAt(run, fd, parts, count, offset));             \
+    return original::name()(fd, parts, count, offset);                                 \
   }
-VABI_PARTS_AT(preadv, ReadParts)
-VABI_PARTS_AT(preadv64, ReadParts)
-VABI_PARTS_AT(pwritev, WriteParts)
-VABI_PARTS_AT(pwritev64, WriteParts)
+VABI_PARTS_AT(preadv, ReadParts, off_t)
+VABI_PARTS_AT(preadv64, ReadParts, off64_t)
+VABI_PARTS_AT(pwritev, WriteParts, off_t)
+VABI_PARTS_AT(pwritev64, WriteParts, off64_t)
 
-#define VABI_PARTS_HERE(name, run)                                                               \
-  ssize_t wrap_##name(int fd, const struct ::iovec* parts, int count, off_t offset, int flags) { \
-    if (IsFake(fd)) return Answer(PartsHere(run, fd, parts, count, offset, flags));              \
-    return original::name()(fd, parts, count, offset, flags);                                    \
+#define VABI_PARTS_HERE(name, run, Offset)                                                        \
+  ssize_t wrap_##name(int fd, const struct ::iovec* parts, int count, Offset offset, int flags) { \
+    if (IsFake(fd)) return Answer(PartsHere(run, fd, parts, count, offset, flags));               \
+    return original::name()(fd, parts, count, offset, flags);                                     \
   }
-VABI_PARTS_HERE(preadv2, ReadParts)
-VABI_PARTS_HERE(preadv64v2, ReadParts)
-VABI_PARTS_HERE(pwritev2, WriteParts)
-VABI_PARTS_HERE(pwritev64v2, WriteParts)
+VABI_PARTS_HERE(preadv2, ReadParts, off_t)
+VABI_PARTS_HERE(preadv64v2, ReadParts, off64_t)
+VABI_PARTS_HERE(pwritev2, WriteParts, off_t)
+VABI_PARTS_HERE(pwritev64v2, WriteParts, off64_t)
 
 // The devices cannot seek (stream_open, no_llseek); attribute files can, and theirs is the real
 // position.
@@ -253,15 +259,15 @@ off_t wrap_lseek(int fd, off_t offset, int whence) {
   if (IsFake(fd) && CheckPosition(fd, 0) == -ESPIPE) return Answer(static_cast<off_t>(-ESPIPE));
   return original::lseek()(fd, offset, whence);
 }
-off_t wrap_lseek64(int fd, off_t offset, int whence) {
-  if (IsFake(fd) && CheckPosition(fd, 0) == -ESPIPE) return Answer(static_cast<off_t>(-ESPIPE));
+off64_t wrap_lseek64(int fd, off64_t offset, int whence) {
+  if (IsFake(fd) && CheckPosition(fd, 0) == -ESPIPE) return Answer(static_cast<off64_t>(-ESPIPE));
   return original::lseek64()(fd, offset, whence);
 }
 
 // Copies inside the kernel: neither the devices nor attribute files take part, and programs fall
 // back to read.
-ssize_t wrap_copy_file_range(int from, off_t* from_offset, int to, off_t* to_offset, size_t size,
-                             unsigned flags) {
+ssize_t wrap_copy_file_range(int from, off64_t* from_offset, int to, off64_t* to_offset,
+                             size_t size, unsigned flags) {
   if (IsFake(from) || IsFake(to)) return Answer(static_cast<ssize_t>(-EINVAL));
   return original::copy_file_range()(from, from_offset, to, to_offset, size, flags);
 }
@@ -269,11 +275,11 @@ ssize_t wrap_sendfile(int to, int from, off_t* offset, size_t size) {
   if (IsFake(from) || IsFake(to)) return Answer(static_cast<ssize_t>(-EINVAL));
   return original::sendfile()(to, from, offset, size);
 }
-ssize_t wrap_sendfile64(int to, int from, off_t* offset, size_t size) {
+ssize_t wrap_sendfile64(int to, int from, off64_t* offset, size_t size) {
   if (IsFake(from) || IsFake(to)) return Answer(static_cast<ssize_t>(-EINVAL));
   return original::sendfile64()(to, from, offset, size);
 }
-ssize_t wrap_splice(int from, off_t* from_offset, int to, off_t* to_offset, size_t size,
+ssize_t wrap_splice(int from, off64_t* from_offset, int to, off64_t* to_offset, size_t size,
                     unsigned flags) {
   if (IsFake(from) || IsFake(to)) return Answer(static_cast<ssize_t>(-EINVAL));
   return original::splice()(from, from_offset, to, to_offset, size, flags);

@@ -67,13 +67,13 @@ int OpenNode(const Located& where, int flags) {
 }
 
 // The errno that a file of the tree stands for, when it is marked so (shims/sysfs/write_tree.h).
-int HeldErrno(const struct ::stat& st) {
+int HeldErrno(const struct ::stat64& st) {
   return S_ISREG(st.st_mode) && (st.st_mode & S_ISVTX) ? static_cast<int>(st.st_mtim.tv_sec) : 0;
 }
 
 // fs/kernfs/file.c:kernfs_fop_open and the permission check before it.
 int CheckSysfsOpen(const Located& where, int flags) {
-  struct ::stat st;
+  struct ::stat64 st;
   const int found = StatLocated(where, flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0, &st);
   if (found < 0) return found == -ENOENT && (flags & O_CREAT) ? -EACCES : found;
   if (S_ISDIR(st.st_mode)) return 0;
@@ -92,7 +92,7 @@ int OpenRedirected(const Located& where, int flags, mode_t mode) {
   }
   const int fd = original::open()(where.real, where.sysfs ? flags & ~O_CREAT : flags, mode);
   if (fd < 0) return -errno;
-  struct ::stat st;
+  struct ::stat64 st;
   if (sys::Fstat(fd, &st) < 0) return fd;
   uint8_t bits = where.sysfs ? kSysfs : 0;
   if (S_ISDIR(st.st_mode) && (where.sysfs || where.dev || where.near)) {
@@ -116,12 +116,12 @@ int OpenRedirected(const Located& where, int flags, mode_t mode) {
   char text[4096];
   long length = 0;
   int error = result < 0 ? -result : 0;
-  struct ::stat st;
+  struct ::stat64 st;
   if (result >= 0) {
     if (sys::Fstat(result, &st) < 0 || !S_ISREG(st.st_mode)) return;
     error = where.read_error != 0 ? where.read_error : HeldErrno(st);
     if (error == 0) {
-      length = sys::Syscall(SYS_pread64, result, reinterpret_cast<long>(text), sizeof text, 0);
+      length = sys::ReadAt(result, text, sizeof text, 0);
       if (length < 0) return;
     }
   }
@@ -133,7 +133,7 @@ int NoteNative(const Located& where, int fd) {
   if (BitsOf(fd) != 0) Closed(fd);  // closed behind our back
   if (where.near) {
     const KeepErrno keep;
-    struct ::stat st;
+    struct ::stat64 st;
     if (sys::Fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) SetBits(fd, kDirectory);
   }
   return fd;

@@ -13,12 +13,59 @@
 namespace vabi::libc {
 namespace {
 
-[[gnu::noinline]] int StatConcerned(int dirfd, const char* path, struct ::stat* out, int flags) {
+// What `ask` fills in, in the layout of the name that was called.
+template <typename Ask>
+int InShape(struct ::stat64* out, Ask ask) {
+  return Answer(ask(out));
+}
+#if defined(__i386__)
+// glibc: sysdeps/unix/sysv/linux/xstatconv.c, stat.c: EOVERFLOW for what 32 bits do not hold.
+template <typename Ask>
+int InShape(struct ::stat* out, Ask ask) {
+  struct ::stat64 wide;
+  const int result = ask(&wide);
+  if (result != 0) return Answer(result);
+  *out = {};
+  out->st_dev = wide.st_dev;
+  out->st_ino = static_cast<ino_t>(wide.st_ino);
+  out->st_mode = wide.st_mode;
+  out->st_nlink = wide.st_nlink;
+  out->st_uid = wide.st_uid;
+  out->st_gid = wide.st_gid;
+  out->st_rdev = wide.st_rdev;
+  out->st_size = static_cast<off_t>(wide.st_size);
+  out->st_blksize = wide.st_blksize;
+  out->st_blocks = static_cast<blkcnt_t>(wide.st_blocks);
+  out->st_atim = wide.st_atim;
+  out->st_mtim = wide.st_mtim;
+  out->st_ctim = wide.st_ctim;
+  const bool fits = out->st_ino == wide.st_ino && out->st_size == wide.st_size &&
+                    out->st_blocks == wide.st_blocks;
+  return Answer(fits ? 0 : -EOVERFLOW);
+}
+#else
+template <typename Ask>
+int InShape(struct ::stat* out, Ask ask) {
+  return Answer(ask(reinterpret_cast<struct ::stat64*>(out)));
+}
+#endif
+
+int StatAnywhere(int dirfd, const char* path, struct ::stat64* out, int flags) {
   Located where;
   Locate(dirfd, path, &where, !(flags & AT_SYMLINK_NOFOLLOW));
-  if (where.kind != Located::Kind::kNative) return Answer(StatLocated(where, flags, out));
-  return Answer(static_cast<int>(sys::Syscall(SYS_newfstatat, dirfd, reinterpret_cast<long>(path),
-                                              reinterpret_cast<long>(out), flags)));
+  if (where.kind != Located::Kind::kNative) return StatLocated(where, flags, out);
+  return sys::StatAt(dirfd, path, out, flags);
+}
+
+template <typename Stat>
+[[gnu::noinline]] int StatConcerned(int dirfd, const char* path, Stat* out, int flags) {
+  return InShape(out,
+                 [&](struct ::stat64* wide) { return StatAnywhere(dirfd, path, wide, flags); });
+}
+
+template <typename Stat>
+int StatFd(int fd, Stat* out) {
+  return InShape(out, [&](struct ::stat64* wide) { return StatDescriptor(fd, wide); });
 }
 
 // An empty path with AT_EMPTY_PATH asks for the descriptor itself.
@@ -38,55 +85,56 @@ bool AsksDescriptor(const char* path, int flags) {
 
 using namespace vabi::libc;  // NOLINT: this file defines libc's names
 
-#define VABI_STAT_BY_PATH(name, flags)                                      \
-  int wrap_##name(const char* path, struct ::stat* out) {                   \
+#define VABI_STAT_BY_PATH(name, flags, type)                                \
+  int wrap_##name(const char* path, struct ::type* out) {                   \
     if (VABI_LIKELY(!MayConcern(path))) return original::name()(path, out); \
     return StatConcerned(AT_FDCWD, path, out, flags);                       \
   }
-VABI_STAT_BY_PATH(stat, 0)
-VABI_STAT_BY_PATH(stat64, 0)
-VABI_STAT_BY_PATH(lstat, AT_SYMLINK_NOFOLLOW)
-VABI_STAT_BY_PATH(lstat64, AT_SYMLINK_NOFOLLOW)
+VABI_STAT_BY_PATH(stat, 0, stat)
+VABI_STAT_BY_PATH(stat64, 0, stat64)
+VABI_STAT_BY_PATH(lstat, AT_SYMLINK_NOFOLLOW, stat)
+VABI_STAT_BY_PATH(lstat64, AT_SYMLINK_NOFOLLOW, stat64)
 
 // Binaries built before glibc 2.33. The version is 0 or 1 on 64-bit machines, and both have one
-// layout.
-#define VABI_XSTAT_BY_PATH(name, flags)                                              \
-  int wrap_##name(int version, const char* path, struct ::stat* out) {               \
+// layout; on i386 it is 3, and 1 is the layout of a kernel's that no program of this age asks for
+// (glibc: bits/struct_stat.h).
+#define VABI_XSTAT_BY_PATH(name, flags, type)                                        \
+  int wrap_##name(int version, const char* path, struct ::type* out) {               \
     if (VABI_LIKELY(!MayConcern(path))) return original::name()(version, path, out); \
     return StatConcerned(AT_FDCWD, path, out, flags);                                \
   }
-VABI_XSTAT_BY_PATH(__xstat, 0)
-VABI_XSTAT_BY_PATH(__xstat64, 0)
-VABI_XSTAT_BY_PATH(__lxstat, AT_SYMLINK_NOFOLLOW)
-VABI_XSTAT_BY_PATH(__lxstat64, AT_SYMLINK_NOFOLLOW)
+VABI_XSTAT_BY_PATH(__xstat, 0, stat)
+VABI_XSTAT_BY_PATH(__xstat64, 0, stat64)
+VABI_XSTAT_BY_PATH(__lxstat, AT_SYMLINK_NOFOLLOW, stat)
+VABI_XSTAT_BY_PATH(__lxstat64, AT_SYMLINK_NOFOLLOW, stat64)
 
 int wrap_fstat(int fd, struct ::stat* out) {
   if (VABI_LIKELY(BitsOf(fd) == 0)) return original::fstat()(fd, out);
-  return Answer(StatDescriptor(fd, out));
+  return StatFd(fd, out);
 }
-int wrap_fstat64(int fd, struct ::stat* out) {
+int wrap_fstat64(int fd, struct ::stat64* out) {
   if (VABI_LIKELY(BitsOf(fd) == 0)) return original::fstat64()(fd, out);
-  return Answer(StatDescriptor(fd, out));
+  return StatFd(fd, out);
 }
 int wrap___fxstat(int version, int fd, struct ::stat* out) {
   if (VABI_LIKELY(BitsOf(fd) == 0)) return original::__fxstat()(version, fd, out);
-  return Answer(StatDescriptor(fd, out));
+  return StatFd(fd, out);
 }
-int wrap___fxstat64(int version, int fd, struct ::stat* out) {
+int wrap___fxstat64(int version, int fd, struct ::stat64* out) {
   if (VABI_LIKELY(BitsOf(fd) == 0)) return original::__fxstat64()(version, fd, out);
-  return Answer(StatDescriptor(fd, out));
+  return StatFd(fd, out);
 }
 
 int wrap_fstatat(int dirfd, const char* path, struct ::stat* out, int flags) {
   if (VABI_UNLIKELY(AsksDescriptor(path, flags) && BitsOf(dirfd) != 0)) {
-    return Answer(StatDescriptor(dirfd, out));
+    return StatFd(dirfd, out);
   }
   if (VABI_LIKELY(!MayConcern(dirfd, path))) return original::fstatat()(dirfd, path, out, flags);
   return StatConcerned(dirfd, path, out, flags);
 }
-int wrap_fstatat64(int dirfd, const char* path, struct ::stat* out, int flags) {
+int wrap_fstatat64(int dirfd, const char* path, struct ::stat64* out, int flags) {
   if (VABI_UNLIKELY(AsksDescriptor(path, flags) && BitsOf(dirfd) != 0)) {
-    return Answer(StatDescriptor(dirfd, out));
+    return StatFd(dirfd, out);
   }
   if (VABI_LIKELY(!MayConcern(dirfd, path))) return original::fstatat64()(dirfd, path, out, flags);
   return StatConcerned(dirfd, path, out, flags);
@@ -97,7 +145,7 @@ int wrap___fxstatat(int version, int dirfd, const char* path, struct ::stat* out
   }
   return StatConcerned(dirfd, path, out, flags);
 }
-int wrap___fxstatat64(int version, int dirfd, const char* path, struct ::stat* out, int flags) {
+int wrap___fxstatat64(int version, int dirfd, const char* path, struct ::stat64* out, int flags) {
   if (VABI_LIKELY(!MayConcern(dirfd, path))) {
     return original::__fxstatat64()(version, dirfd, path, out, flags);
   }
@@ -143,9 +191,9 @@ int wrap_faccessat(int dirfd, const char* path, int mode, int flags) {
     return original::name()(path, out);                                     \
   }
 VABI_STATFS_BY_PATH(statfs, statfs)
-VABI_STATFS_BY_PATH(statfs64, statfs)
+VABI_STATFS_BY_PATH(statfs64, statfs64)
 VABI_STATFS_BY_PATH(statvfs, statvfs)
-VABI_STATFS_BY_PATH(statvfs64, statvfs)
+VABI_STATFS_BY_PATH(statvfs64, statvfs64)
 
 // Extended attributes: sysfs and devtmpfs have none that programs look for (ls asks for access
 // lists).

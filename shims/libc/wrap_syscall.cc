@@ -16,9 +16,26 @@
 
 namespace {
 
+// i386 maps in pages, reads and writes at positions that come in halves, and asks for attributes by
+// other numbers.
+#if defined(__i386__)
+constexpr long kMmap = SYS_mmap2, kFstat = SYS_fstat64, kFstatat = SYS_fstatat64;
+constexpr long kStat = SYS_stat64, kLstat = SYS_lstat64;
+int64_t MapOffset(long offset) { return int64_t{static_cast<uint32_t>(offset)} * 4096; }
+off64_t Position(const long* a) {
+  return static_cast<off64_t>(uint64_t{static_cast<uint32_t>(a[1])} << 32 |
+                              static_cast<uint32_t>(a[0]));
+}
+#else
+constexpr long kMmap = SYS_mmap, kFstat = SYS_fstat, kFstatat = SYS_newfstatat;
+constexpr long kStat = SYS_stat, kLstat = SYS_lstat;
+int64_t MapOffset(long offset) { return offset; }
+off64_t Position(const long* a) { return a[0]; }
+#endif
+
 // A call on a fake descriptor that is answered as its wrapper would; false: another one.
 bool Served(long number, const long (&a)[6], long* result) {
-  const int fd = static_cast<int>(a[number == SYS_mmap ? 4 : 0]);
+  const int fd = static_cast<int>(a[number == kMmap ? 4 : 0]);
   auto* const memory = reinterpret_cast<void*>(a[1]);
   const auto size = static_cast<size_t>(a[2]);
   switch (number) {
@@ -34,15 +51,15 @@ bool Served(long number, const long (&a)[6], long* result) {
                  wrap_writev(fd, static_cast<struct ::iovec*>(memory), static_cast<int>(size)),
              true;
     case SYS_pread64:
-      return *result = wrap_pread64(fd, memory, size, a[3]), true;
+      return *result = wrap_pread64(fd, memory, size, Position(a + 3)), true;
     case SYS_pwrite64:
-      return *result = wrap_pwrite64(fd, memory, size, a[3]), true;
+      return *result = wrap_pwrite64(fd, memory, size, Position(a + 3)), true;
     case SYS_ioctl:
       return *result = wrap_ioctl(fd, static_cast<unsigned long>(a[1]), a[2]), true;
-    case SYS_mmap:
-      return *result = reinterpret_cast<long>(
-                 vabi::libc::MmapFake(reinterpret_cast<void*>(a[0]), static_cast<size_t>(a[1]),
-                                      static_cast<int>(a[2]), static_cast<int>(a[3]), fd, a[5])),
+    case kMmap:
+      return *result = reinterpret_cast<long>(vabi::libc::MmapFake(
+                 reinterpret_cast<void*>(a[0]), static_cast<size_t>(a[1]), static_cast<int>(a[2]),
+                 static_cast<int>(a[3]), fd, MapOffset(a[5]))),
              true;
     default:
       return false;
@@ -63,7 +80,7 @@ int DescriptorArgument(long number) {
     case SYS_preadv2:
     case SYS_pwritev2:
     case SYS_ioctl:
-    case SYS_fstat:
+    case kFstat:
     case SYS_sendmsg:
     case SYS_recvmsg:
     case SYS_sendmmsg:
@@ -74,7 +91,7 @@ int DescriptorArgument(long number) {
     case SYS_dup2:
     case SYS_dup3:
       return 0;
-    case SYS_mmap:
+    case kMmap:
       return 4;
     default:
       return -1;
@@ -86,8 +103,8 @@ int DescriptorArgument(long number) {
 int PathArgument(long number) {
   switch (number) {
     case SYS_open:
-    case SYS_stat:
-    case SYS_lstat:
+    case kStat:
+    case kLstat:
     case SYS_access:
     case SYS_readlink:
     case SYS_execve:
@@ -108,7 +125,7 @@ int PathArgument(long number) {
       return 0;
     case SYS_openat:
     case SYS_openat2:
-    case SYS_newfstatat:
+    case kFstatat:
     case SYS_statx:
     case SYS_faccessat:
     case SYS_faccessat2:

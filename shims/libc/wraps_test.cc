@@ -111,7 +111,7 @@ bool Run(int fd, uint32_t command, std::initializer_list<uint32_t> words, uint32
   request.command = command;
   request.in_words = static_cast<uint16_t>(4 + words.size());
   request.out_words = reply_words;
-  request.response = reinterpret_cast<uint64_t>(reply);
+  request.response = reinterpret_cast<uintptr_t>(reply);
   std::copy(words.begin(), words.end(), request.words);
   const size_t size = 4 * static_cast<size_t>(request.in_words);
   return write(fd, &request, size) == static_cast<ssize_t>(size);

@@ -68,7 +68,7 @@ int Gather(const struct msghdr& message, std::string* out) {
   size_t total = 0;
   for (size_t i = 0; i < message.msg_iovlen; ++i) {
     struct iovec part;
-    if (sys::CopyFromUser(&part, reinterpret_cast<uint64_t>(message.msg_iov + i), sizeof part) !=
+    if (sys::CopyFromUser(&part, reinterpret_cast<uintptr_t>(message.msg_iov + i), sizeof part) !=
         0) {
       return -EFAULT;
     }
@@ -79,7 +79,7 @@ int Gather(const struct msghdr& message, std::string* out) {
     const size_t at = out->size();
     out->resize(at + part.iov_len);
     if (part.iov_len != 0 &&
-        sys::CopyFromUser(out->data() + at, reinterpret_cast<uint64_t>(part.iov_base),
+        sys::CopyFromUser(out->data() + at, reinterpret_cast<uintptr_t>(part.iov_base),
                           part.iov_len) != 0) {
       return -EFAULT;
     }
@@ -92,7 +92,7 @@ int Gather(const struct msghdr& message, std::string* out) {
 int GiveAddress(const struct sockaddr_nl& from, struct sockaddr* address, socklen_t* length) {
   const socklen_t whole = sizeof from;
   const int error =
-      sys::CopyToUser(reinterpret_cast<uint64_t>(address), &from, std::min(*length, whole));
+      sys::CopyToUser(reinterpret_cast<uintptr_t>(address), &from, std::min(*length, whole));
   *length = whole;
   return error;
 }
@@ -148,7 +148,7 @@ int RdmaSocket::AutoBind() {
 int RdmaSocket::Bind(const struct sockaddr* address, socklen_t length) {
   struct sockaddr_nl asked = {};
   if (length < sizeof asked) return Refuse(RuleId::netlink_address);
-  if (sys::CopyFromUser(&asked, reinterpret_cast<uint64_t>(address), sizeof asked) != 0)
+  if (sys::CopyFromUser(&asked, reinterpret_cast<uintptr_t>(address), sizeof asked) != 0)
     return -EFAULT;
   if (asked.nl_family != AF_NETLINK) return Refuse(RuleId::netlink_address);
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -166,7 +166,7 @@ int RdmaSocket::Bind(const struct sockaddr* address, socklen_t length) {
 int RdmaSocket::Connect(const struct sockaddr* address, socklen_t length) {
   struct sockaddr_nl asked = {};
   if (length < sizeof asked.nl_family) return -EINVAL;
-  if (sys::CopyFromUser(&asked, reinterpret_cast<uint64_t>(address),
+  if (sys::CopyFromUser(&asked, reinterpret_cast<uintptr_t>(address),
                         std::min<size_t>(length, sizeof asked)) != 0) {
     return -EFAULT;
   }
@@ -199,7 +199,7 @@ int RdmaSocket::SetOption(int level, int name, const void* value, socklen_t leng
   }
   int flag = 0;
   if (length >= sizeof flag &&
-      sys::CopyFromUser(&flag, reinterpret_cast<uint64_t>(value), sizeof flag) != 0) {
+      sys::CopyFromUser(&flag, reinterpret_cast<uintptr_t>(value), sizeof flag) != 0) {
     return -EFAULT;
   }
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -239,8 +239,8 @@ int RdmaSocket::GetOption(int level, int name, void* value, socklen_t* length) {
     if (name == NETLINK_LIST_MEMBERSHIPS) {
       const std::lock_guard<std::mutex> lock(mutex_);
       socklen_t size = sizeof groups_;
-      if (sys::CopyToUser(reinterpret_cast<uint64_t>(value), &groups_, size) != 0) return -EFAULT;
-      return sys::CopyToUser(reinterpret_cast<uint64_t>(length), &size, sizeof size);
+      if (sys::CopyToUser(reinterpret_cast<uintptr_t>(value), &groups_, size) != 0) return -EFAULT;
+      return sys::CopyToUser(reinterpret_cast<uintptr_t>(length), &size, sizeof size);
     }
     const bool known = name == NETLINK_PKTINFO || name == NETLINK_BROADCAST_ERROR ||
                        name == NETLINK_NO_ENOBUFS || name == NETLINK_LISTEN_ALL_NSID ||
@@ -253,18 +253,18 @@ int RdmaSocket::GetOption(int level, int name, void* value, socklen_t* length) {
     answer = static_cast<int>((options_ >> name) & 1);
   }
   socklen_t room = 0;
-  if (sys::CopyFromUser(&room, reinterpret_cast<uint64_t>(length), sizeof room) != 0)
+  if (sys::CopyFromUser(&room, reinterpret_cast<uintptr_t>(length), sizeof room) != 0)
     return -EFAULT;
   if (level == kSolNetlink && room < sizeof answer) return -EINVAL;
   room = std::min<socklen_t>(room, sizeof answer);
-  if (sys::CopyToUser(reinterpret_cast<uint64_t>(value), &answer, room) != 0) return -EFAULT;
-  return sys::CopyToUser(reinterpret_cast<uint64_t>(length), &room, sizeof room);
+  if (sys::CopyToUser(reinterpret_cast<uintptr_t>(value), &answer, room) != 0) return -EFAULT;
+  return sys::CopyToUser(reinterpret_cast<uintptr_t>(length), &room, sizeof room);
 }
 
 // netlink_sendmsg
 ssize_t RdmaSocket::SendMessage(const struct msghdr* user, int flags) {
   struct msghdr message;
-  if (sys::CopyFromUser(&message, reinterpret_cast<uint64_t>(user), sizeof message) != 0)
+  if (sys::CopyFromUser(&message, reinterpret_cast<uintptr_t>(user), sizeof message) != 0)
     return -EFAULT;
   if (message.msg_iovlen > kMostParts) return -EMSGSIZE;  // net/socket.c:copy_msghdr_from_user
   if (flags & MSG_OOB) return -EOPNOTSUPP;
@@ -278,8 +278,8 @@ ssize_t RdmaSocket::SendMessage(const struct msghdr* user, int flags) {
   if (message.msg_name != nullptr && message.msg_namelen != 0) {
     struct sockaddr_nl address = {};
     if (message.msg_namelen < sizeof address) return Refuse(RuleId::netlink_address);
-    if (sys::CopyFromUser(&address, reinterpret_cast<uint64_t>(message.msg_name), sizeof address) !=
-        0) {
+    if (sys::CopyFromUser(&address, reinterpret_cast<uintptr_t>(message.msg_name),
+                          sizeof address) != 0) {
       return -EFAULT;
     }
     if (address.nl_family != AF_NETLINK) return Refuse(RuleId::netlink_address);

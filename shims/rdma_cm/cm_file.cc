@@ -90,7 +90,7 @@ ssize_t CmFile::Write(const void* user, size_t size) {
     uint16_t in, out;
   } header;
   if (size < sizeof(header)) return finish(call.Refuse(RuleId::rdma_cm_header_short));
-  const auto at = reinterpret_cast<uint64_t>(user);
+  const uint64_t at = reinterpret_cast<uintptr_t>(user);
   if (sys::CopyFromUser(&header, at, sizeof(header)) != 0)
     return finish(call.Refuse(RuleId::rdma_cm_header_fault));
   call.record.command = static_cast<int32_t>(header.command);

@@ -107,7 +107,7 @@ class CmFixture {
   }
   template <typename Type>
   static uint64_t Address(Type* to) {
-    return reinterpret_cast<uint64_t>(to);
+    return reinterpret_cast<uintptr_t>(to);
   }
 
   static constexpr uint16_t kTcp = 0x0106, kUdp = 0x0111;
@@ -184,7 +184,7 @@ class CmFixture {
   }
   long Option(uint32_t id, uint32_t level, uint32_t name, const void* value, uint32_t size) {
     return Command(14, Body(24)
-                           .At<uint64_t>(0, reinterpret_cast<uint64_t>(value))
+                           .At<uint64_t>(0, reinterpret_cast<uintptr_t>(value))
                            .At<uint32_t>(8, id)
                            .At<uint32_t>(12, level)
                            .At<uint32_t>(16, name)

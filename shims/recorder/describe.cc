@@ -185,7 +185,7 @@ void NoteAttribute(const UserAttribute& attribute, trace::Attribute* to) {
 void DescribeWrite(const void* user, size_t size, trace::Record* record, NewFile* made) {
   record->front_end = trace::FrontEnd::kWrite;
   WriteHeader header = {};
-  const auto address = reinterpret_cast<uint64_t>(user);
+  const uint64_t address = reinterpret_cast<uintptr_t>(user);
   if (size < kShortHeader || sys::CopyFromUser(&header, address, kShortHeader) != 0) {
     std::snprintf(record->name, sizeof record->name, "write of %zu bytes", size);
     return;
@@ -214,7 +214,7 @@ void DescribeWrite(const void* user, size_t size, trace::Record* record, NewFile
 void DescribeIoctl(unsigned long request, const void* argument, trace::Record* record,
                    NewFile* made) {
   record->front_end = trace::FrontEnd::kIoctl;
-  const auto address = reinterpret_cast<uint64_t>(argument);
+  const uint64_t address = reinterpret_cast<uintptr_t>(argument);
   IoctlHeader header;
   if (static_cast<uint32_t>(request) != kVerbsIoctl ||
       sys::CopyFromUser(&header, address, sizeof header) != 0) {

@@ -26,7 +26,7 @@ size_t g_next;
 // Calls take(header, address) for each whole message.
 template <typename Take>
 void EachMessage(const void* user, size_t size, Take take) {
-  auto address = reinterpret_cast<uint64_t>(user);
+  uint64_t address = reinterpret_cast<uintptr_t>(user);
   struct nlmsghdr header;
   while (size >= sizeof header && sys::CopyFromUser(&header, address, sizeof header) == 0) {
     if (header.nlmsg_len < sizeof header || header.nlmsg_len > size) return;

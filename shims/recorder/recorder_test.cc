@@ -117,8 +117,8 @@ TEST_F(Recorder, WritesDownIoctlsAsTheyWereSent) {
   } call;
   uint32_t vectors = 0;
   uint64_t support = 0;
-  call.attributes[0] = {0, 4, 1, 0, reinterpret_cast<uint64_t>(&vectors)};
-  call.attributes[1] = {1, 8, 1, 0, reinterpret_cast<uint64_t>(&support)};
+  call.attributes[0] = {0, 4, 1, 0, reinterpret_cast<uintptr_t>(&vectors)};
+  call.attributes[1] = {1, 8, 1, 0, reinterpret_cast<uintptr_t>(&support)};
   ASSERT_EQ(ioctl(fd, kVerbsIoctl, &call), 0);
   // The kernel has marked the replies; the trace has the flags that the program gave.
   EXPECT_EQ(call.attributes[0].flags, 3);

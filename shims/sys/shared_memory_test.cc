@@ -51,7 +51,7 @@ TEST_F(SharedMemoryTest, OutlivesTheFirstMapping) {
 
 TEST_F(SharedMemoryTest, HasTheProtectionAskedFor) {
   auto* other = static_cast<uint8_t*>(MapAgain(memory_, kPage, nullptr, PROT_READ, MAP_SHARED));
-  const uint64_t address = reinterpret_cast<uint64_t>(other);
+  const uint64_t address = reinterpret_cast<uintptr_t>(other);
   EXPECT_TRUE(UserRangeMapped(address, kPage, false));
   EXPECT_FALSE(UserRangeMapped(address, kPage, true));
   Munmap(other, kPage);

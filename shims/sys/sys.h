@@ -11,7 +11,8 @@
 #include <cstdint>
 
 // The real kernel, by system call: what the shim itself uses. It must never call the libc names
-// that it interposes. All of these return the result, or -errno; none touches errno.
+// that it interposes. All of these return the result, or -errno; none touches errno. Sizes and
+// positions of files have 64 bits on every machine.
 
 namespace vabi::sys {
 
@@ -21,12 +22,16 @@ int Open(const char* path, int flags, mode_t mode = 0);
 int Close(int fd);
 ssize_t Read(int fd, void* buffer, size_t size);
 ssize_t Write(int fd, const void* buffer, size_t size);
-int Fstat(int fd, struct ::stat* out);
+int Fstat(int fd, struct ::stat64* out);
+// fstatat: `flags` as there.
+int StatAt(int dirfd, const char* path, struct ::stat64* out, int flags = 0);
+ssize_t ReadAt(int fd, void* buffer, size_t size, uint64_t offset);
+ssize_t WriteAt(int fd, const void* buffer, size_t size, uint64_t offset);
 int EventFd(unsigned int initial, int flags);
 int MemfdCreate(const char* name, unsigned int flags);
-int Ftruncate(int fd, off_t size);
+int Ftruncate(int fd, uint64_t size);
 // The address, or -errno (as a value in the last page of the address space: use IsError).
-void* Mmap(void* address, size_t length, int protection, int flags, int fd, off_t offset);
+void* Mmap(void* address, size_t length, int protection, int flags, int fd, int64_t offset);
 int Munmap(void* address, size_t length);
 inline bool IsError(const void* address) {
   return reinterpret_cast<uintptr_t>(address) >= static_cast<uintptr_t>(-4095);

@@ -31,7 +31,7 @@ class HalfMapped {
   uint8_t* base_;
 };
 
-uint64_t Address(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
+uint64_t Address(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 
 TEST(CopyFromUser, CopiesHeapAndStack) {
   std::vector<uint8_t> heap = {1, 2, 3, 4, 5};
@@ -52,6 +52,24 @@ TEST(CopyFromUser, AnswersEfaultInsteadOfACrash) {
   EXPECT_EQ(-EFAULT, CopyFromUser(out, ~0ULL - 4, 16));
   EXPECT_EQ(-EFAULT, CopyFromUser(out, 0xffff800000000000ULL, 16));
   EXPECT_EQ(0, CopyFromUser(out, Address(memory.edge()) - 16, 16));
+}
+
+// A 64-bit kernel takes the whole of a pointer from a field of 64 bits (u64_to_user_ptr): one that
+// a 32-bit library sent with its sign extended is not cut to what was meant.
+TEST(CopyFromUser, TakesAddressesWhole) {
+  std::vector<uint8_t> heap = {1, 2, 3, 4};
+  uint8_t stack[4] = {}, out[4];
+  for (const void* there :
+       {static_cast<const void*>(heap.data()), static_cast<const void*>(stack)}) {
+    EXPECT_EQ(-EFAULT, CopyFromUser(out, Address(there) | 0xffffffff00000000, 4));
+    EXPECT_EQ(-EFAULT, CopyToUser(Address(there) | 0xffffffff00000000, out, 4));
+    EXPECT_FALSE(UserRangeMapped(Address(there) | 0xffffffff00000000, 4, false));
+    if (sizeof(void*) == 4) {
+      EXPECT_EQ(-EFAULT, CopyFromUser(out, Address(there) + (1ULL << 32), 4));
+      EXPECT_EQ(-EFAULT, CopyToUser(Address(there) + (1ULL << 32), out, 4));
+      EXPECT_FALSE(UserRangeMapped(Address(there) + (1ULL << 32), 4, false));
+    }
+  }
 }
 
 TEST(CopyFromUser, NothingIsNeverAFault) {

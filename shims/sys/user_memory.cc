@@ -27,8 +27,19 @@ constexpr uintptr_t kPage = 4096;
 // How far from the current frame an address may lie to be taken for this thread's stack. Small,
 // because a coroutine's stack ends before the thread's does.
 constexpr uintptr_t kStackWindow = 16384;
-// Addresses from here on are the kernel's (access_ok).
+// Addresses from here on are the kernel's (access_ok): also for 32-bit processes, which a 64-bit
+// kernel serves (arch/x86/include/asm/uaccess.h), though they can have nothing beyond 4 GiB.
 constexpr uint64_t kUserEnd = 0x7ffffffff000;
+
+void* UserPointer(uint64_t address) {
+  return reinterpret_cast<void*>(static_cast<uintptr_t>(address));
+}
+
+// Does all of it have an address in this process? A 32-bit one that sends a pointer with its sign
+// extended names memory that it has not got.
+bool HasAddresses(uint64_t address, uint64_t size) {
+  return InUserSpace(address, size) && (address + size - 1) >> 1 <= UINTPTR_MAX >> 1;
+}
 
 bool OnThisStack(uint64_t address, size_t size) {
   const uintptr_t here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
@@ -75,11 +86,10 @@ int CachedPid() {
 int ThroughMemfd(bool to_user, uint64_t user, void* own, size_t size) {
   const int fd = MemfdCreate("copy", MFD_CLOEXEC);
   if (fd < 0) return -EFAULT;
-  const long from = to_user ? reinterpret_cast<long>(own) : static_cast<long>(user);
-  const long to = to_user ? static_cast<long>(user) : reinterpret_cast<long>(own);
-  const long length = static_cast<long>(size);
-  const bool good = Syscall(SYS_pwrite64, fd, from, length, 0) == length &&
-                    Syscall(SYS_pread64, fd, to, length, 0) == length;
+  void* const theirs = UserPointer(user);
+  const auto length = static_cast<ssize_t>(size);
+  const bool good = WriteAt(fd, to_user ? own : theirs, size, 0) == length &&
+                    ReadAt(fd, to_user ? theirs : own, size, 0) == length;
   Close(fd);
   return good ? 0 : -EFAULT;
 }
@@ -88,12 +98,12 @@ std::atomic<bool> process_vm_forbidden{false};
 
 int Transfer(bool to_user, uint64_t user, void* own, size_t size) {
   if (size == 0) return 0;
-  if (!InUserSpace(user, size)) return -EFAULT;
+  if (!HasAddresses(user, size)) return -EFAULT;
   if (process_vm_forbidden.load(std::memory_order_relaxed)) {
     return ThroughMemfd(to_user, user, own, size);
   }
   iovec local = {own, size};
-  iovec remote = {reinterpret_cast<void*>(user), size};
+  iovec remote = {UserPointer(user), size};
   const long number = to_user ? SYS_process_vm_writev : SYS_process_vm_readv;
   const long done = Syscall(number, CachedPid(), reinterpret_cast<long>(&local), 1,
                             reinterpret_cast<long>(&remote), 1, 0);
@@ -160,7 +170,7 @@ bool MappedByMaps(uint64_t address, uint64_t end, bool write) {
 
 int CopyFromUser(void* to, uint64_t from, size_t size) {
   if (OnThisStack(from, size)) {
-    memcpy(to, reinterpret_cast<const void*>(from), size);
+    memcpy(to, UserPointer(from), size);
     return 0;
   }
   return Transfer(false, from, to, size);
@@ -168,7 +178,7 @@ int CopyFromUser(void* to, uint64_t from, size_t size) {
 
 int CopyToUser(uint64_t to, const void* from, size_t size) {
   if (OnThisStack(to, size)) {
-    memcpy(reinterpret_cast<void*>(to), from, size);
+    memcpy(UserPointer(to), from, size);
     return 0;
   }
   return Transfer(true, to, const_cast<void*>(from), size);
@@ -180,7 +190,7 @@ bool InUserSpace(uint64_t address, uint64_t size) {
 
 bool UserRangeMapped(uint64_t address, uint64_t size, bool write) {
   if (size == 0) return true;
-  if (!InUserSpace(address, size)) return false;
+  if (!HasAddresses(address, size)) return false;
   const uint64_t first = address & ~(kPage - 1);
   const uint64_t end = (address + size + kPage - 1) & ~(kPage - 1);
   // Small ranges: fault them in, as pinning does (Linux 5.14 and later).

@@ -98,7 +98,7 @@ ssize_t UmadFile::Read(void* user, size_t size, bool nonblock) {
         Packet& packet = *received_.front();
         const size_t header = HeaderSize();
         if (size < header + packet.length) return answer(call.Refuse(RuleId::umad_read_short));
-        const auto at = reinterpret_cast<uint64_t>(user);
+        const uint64_t at = reinterpret_cast<uintptr_t>(user);
         // What cannot be delivered stays the first one.
         if (sys::CopyToUser(at, packet.header, header) != 0 ||
             sys::CopyToUser(at + header, packet.data, packet.length) != 0) {
@@ -206,7 +206,7 @@ int UmadFile::Send(Decision& call, const uint8_t* user, size_t size) {
   const size_t header_size = HeaderSize();
   if (size < header_size + kRmppHeader) return call.Refuse(RuleId::umad_write_short);
   auto packet = std::make_shared<Packet>();
-  const auto from = reinterpret_cast<uint64_t>(user);
+  const uint64_t from = reinterpret_cast<uintptr_t>(user);
   if (sys::CopyFromUser(packet->header, from, header_size) != 0)
     return call.Refuse(RuleId::umad_write_fault);
   const Body header = Header(packet->header);
@@ -419,7 +419,7 @@ long UmadFile::Ioctl(unsigned long request, void* argument) {
       {kUnregisterAgent | sizeof(uint32_t) << 16, "umad:UNREGISTER_AGENT", &UmadFile::Unregister},
   };
   const unsigned long number = request & 0xffffffff;
-  const auto at = reinterpret_cast<uint64_t>(argument);
+  const uint64_t at = reinterpret_cast<uintptr_t>(argument);
   std::lock_guard lock(mutex_);
   for (const auto& row : table) {
     if (row.number != number) continue;

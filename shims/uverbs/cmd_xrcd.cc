@@ -18,7 +18,7 @@ int OpenXrcd(Command& c) {
   std::shared_ptr<XrcDomain> domain;
   std::pair<uint64_t, uint64_t> key = {};
   if (fd != -1) {
-    struct stat status;
+    struct stat64 status;
     if (sys::Fstat(fd, &status) != 0) return c.Refuse(RuleId::xrcd_fd);
     key = {status.st_dev, status.st_ino};
     const auto found = c.device.xrc_domains.find(key);

@@ -32,7 +32,7 @@ void EventFile::set_backing_fd(int fd) {
 
 // uverbs_main.c:ib_uverbs_event_read
 ssize_t EventFile::Read(void* user, size_t size, bool nonblock) {
-  if (!sys::InUserSpace(reinterpret_cast<uint64_t>(user), size)) return -EFAULT;
+  if (!sys::InUserSpace(reinterpret_cast<uintptr_t>(user), size)) return -EFAULT;
   trace::Record record;
   record.front_end = trace::FrontEnd::kRead;
   std::strncpy(record.name, EventSize() == 8 ? "read:comp_event" : "read:async_event",
@@ -73,7 +73,7 @@ ssize_t EventFile::Read(void* user, size_t size, bool nonblock) {
       }
     }
     // Taken from the queue even when it cannot be delivered.
-    result = trace::Reply(reinterpret_cast<uint64_t>(user), event.bytes, EventSize()) == 0
+    result = trace::Reply(reinterpret_cast<uintptr_t>(user), event.bytes, EventSize()) == 0
                  ? static_cast<ssize_t>(EventSize())
                  : -EFAULT;
     break;

@@ -47,7 +47,7 @@ class Target {
   void Reset() {
     file_ = std::make_shared<UverbsFile>(*FindDevice(0));
     Ioctl(0, 3, {});
-    const uint64_t reply = reinterpret_cast<uint64_t>(scratch);
+    const uint64_t reply = reinterpret_cast<uintptr_t>(scratch);
     WriteWords(3, {Low(reply), High(reply)}, 1);
     for (int i = 0; i < 2; ++i) {
       WriteWords(18, {Low(reply), High(reply), 0, 0, 8, 0, ~0u, 0}, 2);
@@ -120,7 +120,7 @@ class Target {
     if (command->size() < 8 + sizeof(address)) return;
     std::memcpy(&address, command->data() + 8, sizeof(address));
     const bool beyond = address >> 63 != 0;
-    if (address == reinterpret_cast<uint64_t>(scratch) || beyond) return;
+    if (address == reinterpret_cast<uintptr_t>(scratch) || beyond) return;
     address &= 0xfff;
     std::memcpy(command->data() + 8, &address, sizeof(address));
   }
@@ -131,7 +131,7 @@ class Target {
     const uint8_t shape = all.back();
     all.resize((all.size() & ~size_t{7}) + 8);
     uint32_t command = all[0] & 63;
-    const uint64_t reply = reinterpret_cast<uint64_t>(scratch);
+    const uint64_t reply = reinterpret_cast<uintptr_t>(scratch);
     if ((shape & 1) != 0) {
       command |= 0x80000000;
       all.resize(all.size() < 24 ? 24 : all.size());
@@ -162,7 +162,7 @@ class Target {
       attr.elem = data[at + 3] & 3;
       attr.data = data[at + 4] | uint64_t{data[at + 5]} << 8;
       if (attr.len > 8 || (data[at + 6] & 1) != 0)
-        attr.data = reinterpret_cast<uint64_t>(scratch) + data[at + 4];
+        attr.data = reinterpret_cast<uintptr_t>(scratch) + data[at + 4];
       if ((data[at + 6] & 0xf0) == 0xf0) attr.data = data[at + 7];  // a bad pointer now and then
       attrs.push_back(attr);
     }

@@ -416,7 +416,7 @@ void NameWhatWasMeant(IoctlCall& call, const Device& device, unsigned long reque
   Header header;
   const char* name = nullptr;
   if (static_cast<uint32_t>(request) == kUsualNumber &&
-      sys::CopyFromUser(&header, reinterpret_cast<uint64_t>(argument), sizeof(header)) == 0) {
+      sys::CopyFromUser(&header, reinterpret_cast<uintptr_t>(argument), sizeof(header)) == 0) {
     call.record.object = header.object_id;
     call.record.method = header.method_id;
     name = MethodTable::NameOf(call.world, device.driver().PrivateMethods(), header.object_id,
@@ -445,7 +445,7 @@ long RunIoctl(UverbsFile& file, unsigned long request, void* argument) {
   } else {
     IoctlCall::State state;
     call.state = &state;
-    result = Runner(call, state).Run(reinterpret_cast<uint64_t>(argument));
+    result = Runner(call, state).Run(reinterpret_cast<uintptr_t>(argument));
     call.state = nullptr;
   }
   if (trace::Wants(call.record)) {

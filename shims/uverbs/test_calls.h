@@ -22,7 +22,7 @@ using Bytes = std::vector<uint8_t>;
 // address of the reply, and the driver's. `reply` is what core and driver answer together.
 inline Bytes LegacyCommand(uint32_t command, Bytes request, Bytes* reply, const Bytes& driver) {
   if (reply != nullptr && !reply->empty()) {
-    const auto address = reinterpret_cast<uint64_t>(reply->data());
+    const uint64_t address = reinterpret_cast<uintptr_t>(reply->data());
     // A request that is too short on purpose has no room for all of it.
     std::memcpy(request.data(), &address, std::min(sizeof(address), request.size()));
   }
@@ -47,7 +47,7 @@ inline Bytes ExtendedCommand(uint32_t command, Bytes request, Bytes* reply, cons
   const uint32_t number = command | 0x80000000;
   const auto out = static_cast<uint16_t>(reply == nullptr ? 0 : (reply->size() - driver_out) / 8);
   const uint16_t core[2] = {static_cast<uint16_t>(request.size() / 8), out};
-  const uint64_t address = reply == nullptr ? 0 : reinterpret_cast<uint64_t>(reply->data());
+  const uint64_t address = reply == nullptr ? 0 : reinterpret_cast<uintptr_t>(reply->data());
   const uint16_t own[2] = {static_cast<uint16_t>(driver.size() / 8),
                            static_cast<uint16_t>(driver_out / 8)};
   std::memcpy(all.data(), &number, 4);
@@ -85,12 +85,12 @@ class Request {
     if (bytes.size() <= 8) {
       if (!bytes.empty()) std::memcpy(&data, bytes.data(), bytes.size());
     } else {
-      data = reinterpret_cast<uint64_t>(bytes.data());
+      data = reinterpret_cast<uintptr_t>(bytes.data());
     }
     return Add(id, bytes.size(), data);
   }
   RawAttr& AddOut(int64_t id, Bytes& bytes) {
-    return Add(id, bytes.size(), reinterpret_cast<uint64_t>(bytes.data()));
+    return Add(id, bytes.size(), reinterpret_cast<uintptr_t>(bytes.data()));
   }
   RawAttr& AddHandle(int64_t id, uint64_t handle = 0) { return Add(id, 0, handle); }
   RawAttr& AddConst(int64_t id, uint64_t value) { return Add(id, 8, value); }

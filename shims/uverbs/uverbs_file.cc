@@ -45,7 +45,7 @@ UverbsFile::~UverbsFile() { Release(); }
 ssize_t UverbsFile::Write(const void* user, size_t size) {
   ScriptCommand(device_);
   if (const int error = CheckWrite()) return error;
-  if (!sys::InUserSpace(reinterpret_cast<uint64_t>(user), size)) return -EFAULT;
+  if (!sys::InUserSpace(reinterpret_cast<uintptr_t>(user), size)) return -EFAULT;
   return RunWrite(*this, user, size);
 }
 
@@ -178,7 +178,7 @@ void UverbsFile::Release() {
 // these bounds is taken for the device's.
 bool UverbsFile::StillMapped(const Mapping& mapping) {
   char wanted[64];
-  std::snprintf(wanted, sizeof(wanted), "%lx-%lx ", static_cast<unsigned long>(mapping.address),
+  std::snprintf(wanted, sizeof(wanted), "%08lx-%08lx ", static_cast<unsigned long>(mapping.address),
                 static_cast<unsigned long>(mapping.address + mapping.length));
   const size_t length = std::strlen(wanted);
   const int fd = sys::Open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
@@ -270,7 +270,7 @@ long UverbsFile::Mmap(void* address, size_t length, int protection, int flags, i
   const long result = reinterpret_cast<long>(mapped);
   if (result >= 0 || result < -4095) {
     mappings_.push_back(
-        {static_cast<uint64_t>(result), (length + 4095) & ~size_t{4095}, protection});
+        {reinterpret_cast<uintptr_t>(mapped), (length + 4095) & ~size_t{4095}, protection});
   }
   return finish(result);
 }

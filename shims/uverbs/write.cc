@@ -182,7 +182,7 @@ ssize_t RunWrite(UverbsFile& file, const void* user, size_t count) {
   call.record.front_end = trace::FrontEnd::kWrite;
   call.record.device = file.device().image().name;
   call.record.start_ns = trace::Enabled() ? sys::MonotonicNs() : 0;
-  const long result = Run(call, reinterpret_cast<uint64_t>(user), count);
+  const long result = Run(call, reinterpret_cast<uintptr_t>(user), count);
   if (trace::Wants(call.record)) {
     call.record.result = result;
     trace::Write(call.record);

@@ -156,7 +156,7 @@ TEST_F(Write416Test, ShortRequestsAreReadBeyondTheirEnd) {
     uint16_t in_words = 2, out_words = 1;
     uint64_t response;  // behind the 8 bytes that the caller names
   } call;
-  call.response = reinterpret_cast<uint64_t>(reply.data());
+  call.response = reinterpret_cast<uintptr_t>(reply.data());
   EXPECT_EQ(8, file().Write(&call, 8));
   EXPECT_EQ(0u, U32(reply, VABI_F(ib_uverbs_alloc_pd_resp, pd_handle)));
 }

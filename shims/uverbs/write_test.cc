@@ -90,7 +90,7 @@ TEST_F(WriteTest, ExemptsDestroyCqOfSixteenBytes) {
     uint32_t handle;  // behind the 16 bytes, as those releases leave it
     uint32_t reserved = 0;
   } call;
-  call.response = reinterpret_cast<uint64_t>(reply.data());
+  call.response = reinterpret_cast<uintptr_t>(reply.data());
   call.handle = cq;
   EXPECT_EQ(16, file().Write(&call, 16));
   EXPECT_EQ(nullptr, file().Find(ObjectType::kCq, cq));

@@ -7,7 +7,8 @@
 
 // The ABI of libibverbs 1.0 (2006) as its applications know it: node IBVERBS_1.0. rdma-core still
 // serves it (libibverbs/compat-1_0.c, the same from 33.2 to 65.0): it hands out objects of its own
-// in these layouts, each with the real one behind its last member. Offsets are those of x86_64.
+// in these layouts, each with the real one behind its last member. Offsets are checked
+// for x86_64 and i386.
 
 namespace compat {
 
@@ -111,8 +112,12 @@ struct Context {
   int cmd_fd, async_fd, num_comp_vectors;
 };
 
+// Two big-endian words: aligned as a machine aligns these in a structure.
+struct Word {
+  uint64_t value;
+};
 struct Gid {
-  alignas(8) uint8_t raw[16];
+  alignas(Word) uint8_t raw[16];
 };
 
 struct PortAttr {
@@ -176,13 +181,23 @@ struct AsyncEvent {
   uint32_t event_type;
 };
 
+#if defined(__i386__)
+static_assert(offsetof(Mr, rkey) == 16 && offsetof(Cq, cqe) == 12 && offsetof(Qp, qp_num) == 28);
+static_assert(offsetof(SendWr, imm_data) == 28 && offsetof(SendWr, wr) == 32);
+static_assert(sizeof(SendWr) == 60 && sizeof(RecvWr) == 20);
+static_assert(sizeof(QpInitAttr) == 44 && sizeof(AsyncEvent) == 8);
+#else
 static_assert(offsetof(Mr, rkey) == 24 && offsetof(Cq, cqe) == 20 && offsetof(Qp, qp_num) == 52);
 static_assert(offsetof(SendWr, imm_data) == 36 && offsetof(SendWr, wr) == 40);
-static_assert(sizeof(SendWr) == 72 && sizeof(RecvWr) == 32 && sizeof(Wc) == 48);
-static_assert(offsetof(ContextOps, poll_cq) == 7 * 8 && offsetof(ContextOps, post_send) == 21 * 8);
-static_assert(sizeof(ContextOps) == 27 * 8 && sizeof(PortAttr) == 48);
-static_assert(sizeof(AhAttr) == 32 && sizeof(QpAttr) == 136 && sizeof(QpInitAttr) == 64);
-static_assert(sizeof(AsyncEvent) == 16);
+static_assert(sizeof(SendWr) == 72 && sizeof(RecvWr) == 32);
+static_assert(sizeof(QpInitAttr) == 64 && sizeof(AsyncEvent) == 16);
+#endif
+constexpr size_t kPointer = sizeof(void*);
+static_assert(offsetof(ContextOps, poll_cq) == 7 * kPointer &&
+              offsetof(ContextOps, post_send) == 21 * kPointer &&
+              sizeof(ContextOps) == 27 * kPointer);
+static_assert(sizeof(Wc) == 48 && sizeof(PortAttr) == 48);
+static_assert(sizeof(AhAttr) == 32 && sizeof(QpAttr) == 136);
 
 // enum values of 1.0, as far as they are used here
 enum : uint32_t { kRc = 2 };

@@ -246,7 +246,7 @@ void QueryQp(App* app) {
 }
 
 int PostShared(App* app, uint32_t offset, uint64_t id) {
-  Sge sge = {reinterpret_cast<uint64_t>(app->right.bytes + offset), kLength, app->right.mr->lkey};
+  Sge sge = {reinterpret_cast<uintptr_t>(app->right.bytes + offset), kLength, app->right.mr->lkey};
   RecvWr wr = {nullptr, id, &sge, 1};
   RecvWr* bad = nullptr;
   return app->context->ops.post_srq_recv(app->srq, &wr, &bad);
@@ -255,14 +255,14 @@ int PostShared(App* app, uint32_t offset, uint64_t id) {
 // One work request towards `to`; the completion is taken unless `wc` is null.
 bool Move(const Side& from, const Side& to, uint32_t opcode, uint32_t offset, uint32_t rkey,
           uint64_t id, Wc* wc) {
-  Sge sge = {reinterpret_cast<uint64_t>(from.bytes + offset), kLength, from.mr->lkey};
+  Sge sge = {reinterpret_cast<uintptr_t>(from.bytes + offset), kLength, from.mr->lkey};
   SendWr wr = {};
   wr.wr_id = id;
   wr.sg_list = &sge;
   wr.num_sge = 1;
   wr.opcode = opcode;
   wr.send_flags = kSignaled;
-  wr.wr.rdma.remote_addr = reinterpret_cast<uint64_t>(to.bytes + offset);
+  wr.wr.rdma.remote_addr = reinterpret_cast<uintptr_t>(to.bytes + offset);
   wr.wr.rdma.rkey = rkey;
   SendWr* bad = nullptr;
   if (from.qp->context->ops.post_send(from.qp, &wr, &bad) != 0) return false;
@@ -295,7 +295,7 @@ void MoveData(App* app) {
 void PostBad(App* app) {
   Sge sges[40] = {};
   for (Sge& sge : sges) {
-    sge = {reinterpret_cast<uint64_t>(app->left.bytes), 8, app->left.mr->lkey};
+    sge = {reinterpret_cast<uintptr_t>(app->left.bytes), 8, app->left.mr->lkey};
   }
   SendWr list[2] = {};
   for (SendWr& wr : list) {
@@ -304,7 +304,7 @@ void PostBad(App* app) {
     wr.num_sge = 1;
     wr.opcode = kWrite;
     wr.send_flags = kSignaled;
-    wr.wr.rdma.remote_addr = reinterpret_cast<uint64_t>(app->right.bytes);
+    wr.wr.rdma.remote_addr = reinterpret_cast<uintptr_t>(app->right.bytes);
     wr.wr.rdma.rkey = app->right.mr->rkey;
   }
   list[0].next = &list[1];

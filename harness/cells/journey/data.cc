@@ -17,7 +17,7 @@ namespace {
 constexpr uint64_t kRecvId = 0x5245435600000000ULL;
 constexpr uint64_t kSendId = 0x53454e4400000000ULL;
 
-uint64_t Address(const uint8_t* bytes) { return reinterpret_cast<uint64_t>(bytes); }
+uint64_t Address(const uint8_t* bytes) { return reinterpret_cast<uintptr_t>(bytes); }
 
 int PostReceive(Side* side, uint32_t offset, uint32_t length, uint64_t id) {
   ibv_sge sge = {Address(side->bytes + offset), length, side->mr->lkey};

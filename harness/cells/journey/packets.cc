@@ -47,12 +47,12 @@ void MoveFrame(Pair* pair, ibv_qp* qp) {
   memset(pair->right.bytes, 0xee, kRegion);
   Fill(pair->left.bytes, kFrame, 44);
   memcpy(pair->left.bytes, kTo, sizeof kTo);
-  ibv_sge to = {reinterpret_cast<uint64_t>(pair->right.bytes), 2048, pair->right.mr->lkey};
+  ibv_sge to = {reinterpret_cast<uintptr_t>(pair->right.bytes), 2048, pair->right.mr->lkey};
   ibv_recv_wr receive = {};
   receive.sg_list = &to;
   receive.num_sge = 1;
   ibv_recv_wr* bad_receive = nullptr;
-  ibv_sge from = {reinterpret_cast<uint64_t>(pair->left.bytes), kFrame, pair->left.mr->lkey};
+  ibv_sge from = {reinterpret_cast<uintptr_t>(pair->left.bytes), kFrame, pair->left.mr->lkey};
   ibv_send_wr send = {};
   send.sg_list = &from;
   send.num_sge = 1;

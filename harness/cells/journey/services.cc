@@ -19,7 +19,7 @@ constexpr uint32_t kQkey = 0x11111111;
 constexpr uint64_t kSent = 0x5e, kReceived = 0x7e;
 
 ibv_sge Part(const Side& side, uint32_t offset, uint32_t length) {
-  return {reinterpret_cast<uint64_t>(side.bytes + offset), length, side.mr->lkey};
+  return {reinterpret_cast<uintptr_t>(side.bytes + offset), length, side.mr->lkey};
 }
 
 // One completion each of a send and a receive, in any order, both good; the receive's is left in
@@ -283,7 +283,7 @@ bool WriteThrough(const char* step, Pair* pair, uint32_t rkey, ibv_wc_status sta
   wr.opcode = IBV_WR_RDMA_WRITE;
   wr.sg_list = &sge;
   wr.num_sge = 1;
-  wr.wr.rdma.remote_addr = reinterpret_cast<uint64_t>(pair->right.bytes + 512);
+  wr.wr.rdma.remote_addr = reinterpret_cast<uintptr_t>(pair->right.bytes + 512);
   wr.wr.rdma.rkey = rkey;
   return PostOne(step, pair->left.qp, wr) && Ended(step, pair, IBV_WC_RDMA_WRITE, status);
 }
@@ -297,7 +297,7 @@ void MoveThroughWindow(Pair* pair, ibv_mw* mw, ibv_mr* mr) {
   bind.opcode = IBV_WR_BIND_MW;
   bind.bind_mw.mw = mw;
   bind.bind_mw.rkey = rkey;
-  bind.bind_mw.bind_info = {mr, reinterpret_cast<uint64_t>(pair->right.bytes + 512), kLength,
+  bind.bind_mw.bind_info = {mr, reinterpret_cast<uintptr_t>(pair->right.bytes + 512), kLength,
                             IBV_ACCESS_REMOTE_WRITE};
   if (!PostOne(step, pair->right.qp, bind) || !Ended(step, pair, IBV_WC_BIND_MW, IBV_WC_SUCCESS))
     return;

@@ -72,7 +72,7 @@ long ModifyEx(T& t, uint32_t mask, const Bytes& driver = {}) {
 uint64_t Huge() {
   static void* const memory = mmap(nullptr, (uint64_t{1} << 39) + 8192, PROT_READ,
                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return reinterpret_cast<uint64_t>(memory);
+  return reinterpret_cast<uintptr_t>(memory);
 }
 
 const Offence<T> kOffences[] = {

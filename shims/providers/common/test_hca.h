@@ -501,7 +501,7 @@ class TestHca {
     if (buffer_ == nullptr) {
       buffer_ =
           mmap(nullptr, kReserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-      const auto start = reinterpret_cast<uint64_t>(buffer_);
+      const uint64_t start = reinterpret_cast<uintptr_t>(buffer_);
       at_ = (start + kStep - 1) & ~(kStep - 1);
       // Twice: what begins anywhere in the buffer may be as long as the buffer.
       mprotect(reinterpret_cast<void*>(at_), 2 * kBuffer, PROT_READ | PROT_WRITE);

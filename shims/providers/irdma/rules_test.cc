@@ -28,7 +28,7 @@ Request CqMethod(T& t, const Bytes& in, bool bad_in, bool bad_out) {
   call.Add(id(VABI_C(UVERBS_ATTR_CREATE_CQ_CQE)), 4, 15);
   call.Add(id(VABI_C(UVERBS_ATTR_CREATE_CQ_USER_HANDLE)), 8, 0);
   call.Add(id(VABI_C(UVERBS_ATTR_CREATE_CQ_COMP_VECTOR)), 4, 0);
-  call.Add(id(VABI_C(UVERBS_ATTR_CREATE_CQ_RESP_CQE)), 4, reinterpret_cast<uint64_t>(&cqe));
+  call.Add(id(VABI_C(UVERBS_ATTR_CREATE_CQ_RESP_CQE)), 4, reinterpret_cast<uintptr_t>(&cqe));
   if (bad_in) {
     call.Add(id(VABI_C(UVERBS_ATTR_UHW_IN)), 16, 4096);
   } else {
@@ -303,7 +303,7 @@ const Offence<T> kOffences[] = {
        body.Set(VABI_F(ib_uverbs_create_qp, qp_type), T::kRc);
        static uint8_t reply[24];
        return Invoke(t, 24, core, VABI_S(ib_uverbs_create_qp_resp), 4096, 16,
-                     reinterpret_cast<uint64_t>(reply), sizeof(reply));
+                     reinterpret_cast<uintptr_t>(reply), sizeof(reply));
      }},
     {kNewest, "irdma.create_qp.buffer", ENODATA,
      [](T& t) { return t.CreateQp(t.Wish(), nullptr, QpBytes(t), 24); }},

@@ -37,7 +37,7 @@ uint64_t ReadOnly(T& t) {
   static uint8_t* const page =
       static_cast<uint8_t*>(mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   (void)t;
-  return reinterpret_cast<uint64_t>(page);
+  return reinterpret_cast<uintptr_t>(page);
 }
 T::MrMade ReadableRegion(T& t) {
   T::MrMade mr;
@@ -68,7 +68,7 @@ Request CqMethod(T& t) {
   call.Add(id(VABI_C(UVERBS_ATTR_CREATE_CQ_CQE)), 4, 15);
   call.Add(id(VABI_C(UVERBS_ATTR_CREATE_CQ_USER_HANDLE)), 8, 0);
   call.Add(id(VABI_C(UVERBS_ATTR_CREATE_CQ_COMP_VECTOR)), 4, 0);
-  call.Add(id(VABI_C(UVERBS_ATTR_CREATE_CQ_RESP_CQE)), 4, reinterpret_cast<uint64_t>(&cqe));
+  call.Add(id(VABI_C(UVERBS_ATTR_CREATE_CQ_RESP_CQE)), 4, reinterpret_cast<uintptr_t>(&cqe));
   return call;
 }
 

@@ -122,7 +122,7 @@ int Mlx5Driver::RegDmMr(Call& call, Mr& mr) {
   }
   mr.lkey = mr.rkey = NextKey(*mr.device);
   fabric::MemoryKey key = KeyOf(mr, StateOf(*mr.pd).pdn);
-  key.base = reinterpret_cast<uint64_t>(StateOf(*mr.dm).base) + mr.start;
+  key.base = reinterpret_cast<uintptr_t>(StateOf(*mr.dm).base) + mr.start;
   key.iova = mr.iova;
   std::lock_guard lock(fabric::Lock());
   fabric::AddKey(mr.device->number(), mr.lkey, key);

@@ -30,7 +30,7 @@ inline void Put64(uint8_t* at, uint64_t value) {
 inline uint32_t Get16(const uint8_t* at) { return static_cast<uint32_t>(at[0] << 8 | at[1]); }
 inline uint32_t Get32(const uint8_t* at) { return Get16(at) << 16 | Get16(at + 2); }
 inline uint64_t Get64(const uint8_t* at) { return uint64_t{Get32(at)} << 32 | Get32(at + 4); }
-inline uint64_t Address(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
+inline uint64_t Address(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 
 // Zeroed memory at a page's start.
 class Pages {

@@ -19,7 +19,7 @@ class WorkQueueTest : public testing::Test {
  protected:
   WorkQueueTest() {
     fabric::GuardInstall();
-    ring_.buffer = reinterpret_cast<uint64_t>(bytes_);
+    ring_.buffer = reinterpret_cast<uintptr_t>(bytes_);
     ring_.blocks = 4;
   }
   void Word(size_t at, uint32_t value) {

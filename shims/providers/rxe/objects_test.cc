@@ -273,9 +273,9 @@ TEST_F(Objects, MemoryRegions) {
   EXPECT_EQ(Errno(Mr(pd_, 0x1, nullptr, nullptr, ~0ULL - 100, 200)), EINVAL) << "wraps around";
   EXPECT_EQ(Errno(Mr(pd_, 0x1, nullptr, nullptr, 4096, 8)), EFAULT) << "not mapped";
   void* read_only = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  EXPECT_EQ(Errno(Mr(pd_, 0x1, nullptr, nullptr, reinterpret_cast<uint64_t>(read_only), 8)),
+  EXPECT_EQ(Errno(Mr(pd_, 0x1, nullptr, nullptr, reinterpret_cast<uintptr_t>(read_only), 8)),
             EFAULT);
-  EXPECT_GT(Mr(pd_, 0x4, nullptr, nullptr, reinterpret_cast<uint64_t>(read_only), 8), 0)
+  EXPECT_GT(Mr(pd_, 0x4, nullptr, nullptr, reinterpret_cast<uintptr_t>(read_only), 8), 0)
       << "only to be read";
   munmap(read_only, 4096);
   EXPECT_EQ(Errno(Mr(pd_, 0x1 | 0x200, nullptr, nullptr)), EINVAL) << "no persistent memory";
@@ -320,7 +320,7 @@ class Advice : public Objects {
                {number(VABI_C(UVERBS_ATTR_ADVISE_MR_ADVICE)), 8, 1, 0, advice},
                {number(VABI_C(UVERBS_ATTR_ADVISE_MR_FLAGS)), 8, 1, 0, flags},
                {number(VABI_C(UVERBS_ATTR_ADVISE_MR_SGE_LIST)), sizeof sge, 1, 0,
-                reinterpret_cast<uint64_t>(&sge)}}};
+                reinterpret_cast<uintptr_t>(&sge)}}};
     return Errno(file_->Ioctl(0xc0181b01, &call));
   }
 };
@@ -347,10 +347,10 @@ TEST_F(Advice, AFlushSaysWhatItFound) {
   EXPECT_EQ(Advise(pd_, 0, 1, lkey, page - 1, 8), EFAULT);
   EXPECT_EQ(Advise(pd_, 0, 1, lkey, page + 8192, 1), EFAULT);
   void* gone = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  Mr(pd_, 0x41, &lkey, nullptr, reinterpret_cast<uint64_t>(gone), 4096);
+  Mr(pd_, 0x41, &lkey, nullptr, reinterpret_cast<uintptr_t>(gone), 4096);
   munmap(gone, 4096);
-  EXPECT_EQ(Advise(pd_, 1, 1, lkey, reinterpret_cast<uint64_t>(gone), 4096), EFAULT);
-  EXPECT_EQ(Advise(pd_, 2, 1, lkey, reinterpret_cast<uint64_t>(gone), 4096), 0) << "NO_FAULT";
+  EXPECT_EQ(Advise(pd_, 1, 1, lkey, reinterpret_cast<uintptr_t>(gone), 4096), EFAULT);
+  EXPECT_EQ(Advise(pd_, 2, 1, lkey, reinterpret_cast<uintptr_t>(gone), 4096), 0) << "NO_FAULT";
 }
 
 TEST_F(Objects, ReregistrationTakesPdAndAccess) {

@@ -144,7 +144,7 @@ class RxeTest : public testing::Test {
   const World& world() const { return world_.world(); }
   Bytes Zero(StructId id) const { return Bytes(world().Size(id)); }
   Body In(Bytes& bytes) const { return Body(world(), bytes.data(), bytes.size()); }
-  uint64_t Address(uint32_t offset) const { return reinterpret_cast<uint64_t>(bytes + offset); }
+  uint64_t Address(uint32_t offset) const { return reinterpret_cast<uintptr_t>(bytes + offset); }
 
   // A write() with a reply of so many bytes: the core's and the driver's.
   long Command(uint32_t command, Bytes request, Bytes* reply, const Bytes& driver = {}) {

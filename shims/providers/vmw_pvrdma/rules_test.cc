@@ -44,7 +44,7 @@ long ModifyEx(T& t, uint32_t mask) {
 uint64_t Huge() {
   static void* const memory = mmap(nullptr, (1 << 30) + 8192, PROT_READ,
                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return reinterpret_cast<uint64_t>(memory);
+  return reinterpret_cast<uintptr_t>(memory);
 }
 long MulticastAh(T& t) {
   Bytes request = t.Zero(VABI_S(ib_uverbs_create_ah));

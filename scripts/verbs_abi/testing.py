@@ -31,6 +31,9 @@ GTEST_ENDS = {
 CTEST_TAIL_BYTES = 65536
 # One in so many files is what `test --sample` gives to clang-tidy: a minute and a half on two cores.
 TIDY_SHARE = 4
+# Rooms whose tests run in the 32-bit build too.
+NARROW = ("harness/world", "shims/sys", "shims/fabric", "shims/uverbs", "shims/rdma_cm", "shims/umad", "shims/netlink",
+          "shims/providers/mlx5", "shims/providers/rxe")
 
 
 @dataclasses.dataclass
@@ -262,6 +265,13 @@ def _sanitized(preset, rooms, text):
     if way.lacks:
         print(f"{preset}: SKIPPED, in part: {way.lacks}", flush=True)
         total.skipped += 1
+    total.add(_ran(preset, found, way))
+    return total
+
+
+def _ran(preset, found, way):
+    """The Count of test programs, each run whole in that Way."""
+    total = Count()
     with progress.Progress(preset) as shown:
 
         def done(ended):
@@ -281,6 +291,17 @@ def asan(setup):
 def tsan(setup):
     """The rooms in which threads meet."""
     return _sanitized("tsan", ["fabric", "providers/mlx5", "providers/rxe"], setup.filter)
+
+
+def narrow(setup):
+    """The rooms that know how wide a pointer is, in the build for i386 userlands."""
+    lacking = build.lacks_multilib()
+    if lacking:
+        print(f"i386: SKIPPED: {lacking} (g++-multilib)", flush=True)
+        return Count(skipped=1)
+    folder = build.ensure("i386", [build.SHIM, *(f"{room}/all" for room in NARROW)])
+    found = [program for room in NARROW for program in programs.found(folder / room) if setup.filter in program.name]
+    return _ran("i386", found, sanitized.Way())
 
 
 def fuzzed(setup):
@@ -308,6 +329,7 @@ PARTS = (
     ("tidy", "clang-tidy over all C++ files but tests", tidy, False),
     ("asan", "unit tests of the fake kernel with AddressSanitizer and UBSan", asan, False),
     ("tsan", "unit tests of the rooms with threads, with ThreadSanitizer", tsan, False),
+    ("i386", "unit tests of the fake kernel as i386 userlands have it, built with -m32", narrow, False),
     ("fuzz", f"libFuzzer on ioctl and write input, {fuzz.SECONDS} s", fuzzed, False),
 )
 # `test --relax` of them: the parts that it runs.

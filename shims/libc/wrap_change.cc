@@ -39,7 +39,7 @@ int Unmodelled(const char* call) {
 // fs/namei.c: may_create, may_delete, then what the folder's file system offers. sysfs offers
 // nothing: fs/kernfs/dir.c: kernfs_dir_iops without a kernfs_syscall_ops, and no unlink, symlink or
 // mknod. Folders of sysfs are root's alone to write in.
-int RefuseInSysfs(const Located& where, Change change, const struct ::stat& st) {
+int RefuseInSysfs(const Located& where, Change change, const struct ::stat64& st) {
   if (const int error = CheckAccess(0755, 0, 0, W_OK | X_OK)) return error;
   const bool folder = where.kind == Located::Kind::kRedirected && S_ISDIR(st.st_mode);
   if (change == Change::kRemoveFile && folder) return -EISDIR;
@@ -48,7 +48,7 @@ int RefuseInSysfs(const Located& where, Change change, const struct ::stat& st) 
 }
 
 int Refuse(const Located& where, Change change, bool follow, const char* call) {
-  struct ::stat st = {};
+  struct ::stat64 st = {};
   const int found = StatLocated(where, follow ? 0 : AT_SYMLINK_NOFOLLOW, &st);
   if (change == Change::kMake) {
     if (found == 0) return -EEXIST;
@@ -107,7 +107,7 @@ int Between(int old_dirfd, const char* old_path, int new_dirfd, const char* new_
                   new_concerns ? to.where.real : new_path);
   }
   if (old_ours != new_ours || from.where.sysfs != to.where.sysfs) return Answer(-EXDEV);
-  struct ::stat st = {};
+  struct ::stat64 st = {};
   const int found = StatLocated(from.where, AT_SYMLINK_NOFOLLOW, &st);
   if (found < 0) return Answer(found);
   if (!from.where.sysfs) return Answer(Unmodelled(call));
@@ -166,7 +166,7 @@ VABI_HERE(removexattr, true, kLook, (const char* name), name)
 VABI_HERE(lremovexattr, false, kLook, (const char* name), name)
 VABI_FD(fremovexattr, (const char* name), name)
 VABI_HERE(truncate, true, kContent, (off_t length), length)
-VABI_HERE(truncate64, true, kContent, (off_t length), length)
+VABI_HERE(truncate64, true, kContent, (off64_t length), length)
 
 VABI_HERE(unlink, false, kRemoveFile, ())
 VABI_HERE(rmdir, false, kRemoveFolder, ())

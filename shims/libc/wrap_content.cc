@@ -20,7 +20,7 @@ bool IsDevice(int fd) {
 }
 
 // fs/open.c: vfs_fallocate, in its order.
-int AllocateIn(int fd, int mode, off_t offset, off_t length) {
+int AllocateIn(int fd, int mode, off64_t offset, off64_t length) {
   constexpr int kPunchHole = FALLOC_FL_PUNCH_HOLE, kKnown = 0x7f;  // FALLOC_FL_SUPPORTED_MASK
   if (offset < 0 || length <= 0) return -EINVAL;
   if (mode & ~kKnown) return -EOPNOTSUPP;
@@ -35,7 +35,7 @@ int AllocateIn(int fd, int mode, off_t offset, off_t length) {
 int wrap_ftruncate(int fd, off_t length) {
   return IsDevice(fd) ? Answer(-EINVAL) : original::ftruncate()(fd, length);
 }
-int wrap_ftruncate64(int fd, off_t length) {
+int wrap_ftruncate64(int fd, off64_t length) {
   return IsDevice(fd) ? Answer(-EINVAL) : original::ftruncate64()(fd, length);
 }
 
@@ -47,7 +47,7 @@ int wrap_fallocate(int fd, int mode, off_t offset, off_t length) {
   return IsDevice(fd) ? Answer(AllocateIn(fd, mode, offset, length))
                       : original::fallocate()(fd, mode, offset, length);
 }
-int wrap_fallocate64(int fd, int mode, off_t offset, off_t length) {
+int wrap_fallocate64(int fd, int mode, off64_t offset, off64_t length) {
   return IsDevice(fd) ? Answer(AllocateIn(fd, mode, offset, length))
                       : original::fallocate64()(fd, mode, offset, length);
 }
@@ -56,7 +56,7 @@ int wrap_posix_fallocate(int fd, off_t offset, off_t length) {
   return IsDevice(fd) ? -AllocateIn(fd, 0, offset, length)
                       : original::posix_fallocate()(fd, offset, length);
 }
-int wrap_posix_fallocate64(int fd, off_t offset, off_t length) {
+int wrap_posix_fallocate64(int fd, off64_t offset, off64_t length) {
   return IsDevice(fd) ? -AllocateIn(fd, 0, offset, length)
                       : original::posix_fallocate64()(fd, offset, length);
 }

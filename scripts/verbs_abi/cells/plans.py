@@ -5,13 +5,14 @@
       {"userlands": ["deb-44.0"], "kernels": "*", "providers": ["mlx5", "rxe"],
        "overlays": [[], ["no-ioctl"]], "scenarios": ["journey"]}]}
 
-"absent": "once" keeps one absent cell of a userland, kernel and driver. "*" is everything on that axis; a list may hold patterns ("debian-*"). Cells that several groups name count once.
+"absent": "once" keeps one absent cell of a userland, kernel and driver. "*" is everything on that axis; a list may hold patterns ("debian-*").
+Patterns of userlands mean those of x86-64; one of another architecture has to be named. Cells that several groups name count once.
 """
 
 import dataclasses
 import fnmatch
 
-from verbs_abi import matrix
+from verbs_abi import matrix, userlands as known_userlands
 from verbs_abi.cells import ids, negotiation
 from verbs_abi.errors import UserError, unknown
 from verbs_abi.userlands import built
@@ -41,7 +42,7 @@ def _userlands(wanted):
             ids.check_userland(pattern)
             picked.append(pattern)
         else:
-            picked += _pick("userland", pattern, matrix.names("userlands"), matrix.shipped("userlands"))
+            picked += _pick("userland", pattern, matrix.names("userlands"), known_userlands.usual(matrix.shipped("userlands")))
     return list(dict.fromkeys(picked))
 
 

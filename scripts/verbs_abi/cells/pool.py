@@ -93,10 +93,10 @@ def run_raw(setup, cell, relax=()):
         kept = {"VERBS_ABI_MAPPED": str(folder / "mapped")}
         if clients.is_client(cell.scenario):
             told["tests"], ended = clients.run(
-                cell.scenario, cell, seen, worlds.shim(setup.build),
+                cell.scenario, cell, seen, worlds.shim(setup.build, userland.arch),
                 lambda env: worlds.environment(told["world"], env | kept), folder)
         else:
-            argv, env = seen.command(argv_of(setup, cell), worlds.shim(setup.build))
+            argv, env = seen.command(argv_of(setup, cell), worlds.shim(setup.build, userland.arch))
             if "model" in told:
                 env |= conformance.write_facts(folder, cell, userland, told, trace_path)
             ended = runner.run(argv, worlds.environment(told["world"], env | kept), cwd=folder)
@@ -142,7 +142,7 @@ def run_cell(setup, cell):
     """The row of results.json for one cell; never raises for what the cell itself did."""
     row = {"id": cell.id, "userland": cell.userland, "kernel": cell.kernel, "provider": cell.provider,
            "overlays": list(cell.overlays), "scenario": None if cell.scenario == ids.USUAL else cell.scenario,
-           "stack": "rdma-core", "arch": "x86_64", "exec": exec_line(cell)}
+           "stack": "rdma-core", "arch": userlands.arch(cell.userland), "exec": exec_line(cell)}
     try:
         ended, records, told_world = run_raw(setup, cell)
     except worlds.Absent as reason:

@@ -36,6 +36,13 @@ class Program:
 COMPILER = (*filter(None, [shutil.which("ccache")]), "g++")
 COMMON = ("-std=c++20", "-O1", "-g1", "-Wall", "-Wextra", "-Werror", "-static-libstdc++", "-static-libgcc")
 
+# What makes a program of the userland's architecture.
+WIDTH = {"x86_64": (), "i386": ("-m32",)}
+
+# GoogleTest is a package of the machine's own word size alone: for another one its sources are built along.
+GOOGLETEST_SOURCES = pathlib.Path("/usr/src/googletest")
+GOOGLETEST = {"-lgmock": "googlemock/src/gmock-all.cc", "-lgtest": "googletest/src/gtest-all.cc"}
+
 # A release's facts that have the oldest nodes.
 STUB_FACTS = "deb-33.2"
 
@@ -85,7 +92,7 @@ def _digest(program, userland):
     for path in _files(program) + _headers(program):
         digest.update(str(path.relative_to(paths.ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
     made_for = _stub_symbols(program.node) if program.node else userland.headers_digest or userland.digest
-    digest.update(repr((COMMON, program.flags, program.libraries, made_for)).encode())
+    digest.update(repr((COMMON, program.flags, program.libraries, made_for, *WIDTH[userland.arch])).encode())
     return digest.hexdigest()[:24]
 
 
@@ -95,13 +102,13 @@ def _stub_symbols(node):
     return [name for name, versions in library["symbols"].items() if node in (version.rstrip("@") for version in versions)]
 
 
-def _make_stub(node, folder):
+def _make_stub(node, folder, width):
     """A libibverbs.so in `folder` whose only symbols are the node's; the linker asks no more of it."""
     symbols = _stub_symbols(node)
     folder.mkdir()
     (folder / "stub.c").write_text("".join(f"void {name}(void);\nvoid {name}(void) {{}}\n" for name in symbols))
     (folder / "stub.map").write_text(f"{node} {{ global: {'; '.join(symbols)}; local: *; }};\n")
-    _run(["gcc", "-shared", "-fPIC", "-nostdlib", "-Wl,-soname,libibverbs.so.1",
+    _run(["gcc", *width, "-shared", "-fPIC", "-nostdlib", "-Wl,-soname,libibverbs.so.1",
           f"-Wl,--version-script,{folder / 'stub.map'}", str(folder / "stub.c"), "-o", str(folder / "libibverbs.so")])
 
 
@@ -114,6 +121,8 @@ def build(name, userland, progress=None):
     owner = userland.name.partition("+")[0] if userland.headers_digest else userland.name
     if program.node:
         owner = program.node
+    if program.node and userland.arch != "x86_64":
+        owner += f"-{userland.arch}"
     target = folder / f"{name}-{owner}-{_digest(program, userland)}"
     if target.exists():
         return target
@@ -131,11 +140,17 @@ def build(name, userland, progress=None):
 
 def _compile(program, userland, target, told):
     files = list(_files(program))
+    width, more = WIDTH[userland.arch], ()
+    libraries = [name for name in program.libraries if not width or name not in GOOGLETEST]
+    if len(libraries) < len(program.libraries):
+        files += [GOOGLETEST_SOURCES / source for name, source in GOOGLETEST.items() if name in program.libraries]
+        more = [word for part in ("googletest", "googlemock") for word in
+                ("-isystem", str(GOOGLETEST_SOURCES / part / "include"), "-isystem", str(GOOGLETEST_SOURCES / part))]
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         def compiled(source):
             made = pathlib.Path(scratch) / (source.stem + ".o")
             headers = () if program.node else ("-isystem", str(userland.include_dir))
-            _run([*COMPILER, *COMMON[:-2], *program.flags, *headers, "-I", str(paths.ROOT), "-c", str(source),
+            _run([*COMPILER, *width, *COMMON[:-2], *program.flags, *headers, *more, "-I", str(paths.ROOT), "-c", str(source),
                   "-o", str(made)])
             return str(made)
 
@@ -149,9 +164,9 @@ def _compile(program, userland, target, told):
         library_dir = userland.library_dirs[0]
         if program.node:
             library_dir = pathlib.Path(scratch) / "stub"
-            _make_stub(program.node, library_dir)
-        _run(["g++", *objects, "-static-libstdc++", "-static-libgcc", "-L", str(library_dir),
-              "-Wl,--allow-shlib-undefined", *program.libraries, "-o", str(made)])
+            _make_stub(program.node, library_dir, width)
+        _run(["g++", *width, *objects, "-static-libstdc++", "-static-libgcc", "-L", str(library_dir),
+              "-Wl,--allow-shlib-undefined", *libraries, "-o", str(made)])
         os.replace(made, target)
 
 

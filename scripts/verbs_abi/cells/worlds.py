@@ -121,9 +121,10 @@ def environment(world, environ):
     return {**environ, "VERBS_ABI_WORLD": str(world)}
 
 
-def shim(build=None):
-    """The library to preload."""
-    return (build or paths.build_dir()) / "shims/libc/libverbs_abi_shim.so"
+def shim(build=None, arch="x86_64"):
+    """The library to preload into programs of that architecture. build: the folder of the usual one's build."""
+    folder = build or paths.build_dir()
+    return (folder if arch == "x86_64" else folder.parent / arch) / "shims/libc/libverbs_abi_shim.so"
 
 
 def model(kernel, build=None):

@@ -146,7 +146,7 @@ def handle(arguments):
     if arguments.include:
         wanted = {arguments.include: pathlib.Path(arguments.include)}
     else:
-        wanted = {name: userlands.get(name).include_dir for name in arguments.userland or userlands.names()}
+        wanted = {name: userlands.get(name).include_dir for name in arguments.userland or userlands.usual()}
     status = EXIT_OK
     for name, include_dir in wanted.items():
         with Progress(f"C++ {name}") as show:

@@ -89,7 +89,7 @@ def userland_archive(recorder=None, names=None):
     import pathlib
     from verbs_abi import userlands
     archive = cpio.Archive()
-    for name in names or [name for name in userlands.names() if name.startswith("deb-")]:
+    for name in names or [name for name in userlands.usual() if name.startswith("deb-")]:
         userland = userlands.get(name)
         place = f"u/{name}"
         archive.link(f"{place}/lib", "usr/lib")

@@ -161,7 +161,9 @@ def _userlands(cells, show):
         show.update(f"userland {name}")
         try:
             ready[name] = userlands.get(name)
+            build.ensure_shims({ready[name].arch})
         except UserError as error:
+            ready.pop(name, None)
             lacking[name] = error
             show.note(f"not run: {error}")
             continue

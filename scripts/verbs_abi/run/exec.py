@@ -112,6 +112,7 @@ def run(cell, words, trace="", relax=(), keep=None):
     """Runs the program, tells what went past the fake kernel; returns its exit status as a shell would give it."""
     folder = build.ensure(targets=build.RUNTIME)
     userland = userlands.get(cell.userland)
+    build.ensure_shims({userland.arch})
     with worlds.run_folder() as scratch, worlds.Compiler(folder) as compiler:
         home = scratch if keep is None else keep
         suites = words[0] in ("@" + conformance.SCENARIO, "@old-suites")
@@ -123,7 +124,7 @@ def run(cell, words, trace="", relax=(), keep=None):
         except worlds.Absent as reason:
             raise UserError(str(reason), hint="That driver is younger than this kernel.") from reason
         try:
-            argv, env = userland.command(_argv(words, userland), worlds.shim(folder))
+            argv, env = userland.command(_argv(words, userland), worlds.shim(folder, userland.arch))
         except userlands.NotInterceptable as error:
             raise UserError(str(error), hint="Only dynamically linked programs of the userland's own C library can be "
                             "run on a fake kernel.", status=EXIT_CANNOT_RUN) from error

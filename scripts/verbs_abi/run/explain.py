@@ -4,7 +4,7 @@
 import json
 import sys
 
-from verbs_abi import matrix, screen
+from verbs_abi import matrix, screen, userlands
 from verbs_abi.cells import ids, pool, worlds
 from verbs_abi.setup import build
 
@@ -90,6 +90,7 @@ def _lines(row, sources, whys, width=None):
 def handle(arguments):
     cell = ids.parse(arguments.cell)
     folder = build.ensure(targets=build.RUNTIME)
+    build.ensure_shims({userlands.arch(cell.userland)})
     with worlds.Compiler(folder) as compiler:
         row = pool.run_cell(pool.Setup(folder, compiler, {}), cell)
     if arguments.json:

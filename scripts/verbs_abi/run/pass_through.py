@@ -35,13 +35,18 @@ def _of_this_machine(words):
 def _of_userland(words, name, folder):
     """Its providers are found by the shim's redirects; without a world the shim passes on everything else."""
     try:
-        return userlands.get(userlands.resolve(name)).command(words, worlds.shim(folder))
+        return userlands.get(name).command(words, worlds.shim(folder))
     except userlands.NotInterceptable as error:
         raise UserError(str(error), hint="What it sends to the kernel cannot be seen.") from error
 
 
 def command(words, trace, userland=None):
     """(argv, env) that run the program with its trace. userland: None for this machine's own libraries."""
+    if userland is not None:
+        userland = userlands.resolve(userland)
+        if userlands.arch(userland) != "x86_64":
+            raise UserError(f"userland '{userland}' is of {userlands.arch(userland)}: the recorder is built for x86-64 "
+                            "alone", hint="Without --pass-through it runs on fake kernels.")
     targets = (TARGET,) if userland is None else (TARGET, "verbs_abi_shim")
     folder = build.ensure(targets=targets)
     argv, env = _of_this_machine(words) if userland is None else _of_userland(words, userland, folder)

@@ -9,6 +9,7 @@ import pytest
 
 from verbs_abi import paths, userlands
 from verbs_abi.cells import trace
+from verbs_abi.errors import UserError
 from verbs_abi.run import pass_through
 
 OPEN = "exec 3<>/dev/infiniband/uverbs9"  # by a shell: as an application opens it
@@ -69,3 +70,8 @@ def test_what_does_not_go_together_is_told(words, said):
 def test_a_static_program_is_refused(tmp_path):
     result = start("--pass-through", "--trace", str(tmp_path / "t"), "--", "busybox", "true")
     assert result.returncode == 2 and "statically linked" in result.stderr
+
+
+def test_a_userland_of_32_bits_is_refused(tmp_path):
+    with pytest.raises(UserError, match="userland 'deb-44.0-i386' is of i386: the recorder is built for x86-64 alone"):
+        pass_through.command(["ibv_devices"], tmp_path / "trace", "deb-44.0-i386")

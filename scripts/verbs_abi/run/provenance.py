@@ -54,7 +54,8 @@ def commit():
 def of(cells, userlands, build=None):
     """The provenance object of results.json."""
     snapshots = sorted((paths.matrix_dir().parent / "reference-headers").glob("*.json"))
-    found = {"shim": _digest([worlds.shim(build).read_bytes()]),
+    others = sorted({userland.arch for userland in userlands.values()} - {"x86_64"})
+    found = {"shim": _digest(worlds.shim(build, arch).read_bytes() for arch in ("x86_64", *others)),
              "facts": _digest(path.read_bytes() for path in snapshots),
              "userlands": {name: userland.digest for name, userland in sorted(userlands.items())},
              "kernels": {name: kernel(name) for name in sorted({cell.kernel for cell in cells})},

@@ -19,7 +19,8 @@ LOCK_SECONDS = 3600
 
 
 # What cells need, and no test.
-RUNTIME = ("verbs_abi_shim", "vabi-world")
+SHIM = "verbs_abi_shim"
+RUNTIME = (SHIM, "vabi-world")
 
 
 class BuildError(UserError):
@@ -47,6 +48,28 @@ def ensure(preset="release", targets=(), root=paths.ROOT):
                 _configure(preset, root, progress)
             _build(folder, root, targets, progress)
     return folder
+
+
+def ensure_shims(architectures):
+    """Builds the shims for programs of these architectures, beside the usual one, which ensure() has built.
+
+    Raises UserError where this machine's compiler builds no such programs, BuildError.
+    """
+    for arch in sorted(set(architectures) - {"x86_64"}):
+        lacking = lacks_multilib()
+        if lacking:
+            raise UserError(f"programs of {arch} need a shim of their own word size: {lacking}",
+                            hint="apt-get install --no-install-recommends g++-multilib")
+        ensure(arch, (SHIM,))
+
+
+def lacks_multilib():
+    """Why g++ builds no 32-bit programs here; "" when it does."""
+    ended = subprocess.run([_tool("g++"), "-m32", "-print-libgcc-file-name"], text=True, capture_output=True, check=False,
+                           stdin=subprocess.DEVNULL)
+    if os.path.isfile(ended.stdout.strip()):
+        return ""
+    return "g++ has no 32-bit libraries here"
 
 
 def _is_configured(folder, root):

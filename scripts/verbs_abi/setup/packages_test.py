@@ -247,6 +247,19 @@ def test_people_see_one_line_that_changes(machine):
     assert shown.replace("\r\n", "\n").count("\n") == 2, "the line that changes leaves none behind"
 
 
+@pytest.mark.parametrize("words, wanted", (
+    (["run"], False), (["run", "--userland", "deb-44.0"], False), (["test"], False),
+    (["run", "--out", "/x/i386/out"], False), (["list", "cells", "--userland", "deb-44.0-i386"], False),
+    (["run", "--userland", "deb-44.0-i386"], True), (["exec", "--userland=deb-44.0-i386", "--", "true"], True),
+    (["explain", "deb-44.0-i386/linux-6.1/rxe"], True), (["run", "--plan", "gate"], True), (["test", "--all"], True),
+    (["test", "--only", "unit,i386"], True), (["run", "--plan=nightly"], True)))
+def test_what_i386_userlands_need_comes_in_where_one_is_asked_for(machine, words, wanted):
+    listed = machine.launcher.parent / "scripts/verbs_abi/setup/packages.txt"
+    listed.write_text(LISTED + "i386  wide-and-narrow  why\n")
+    assert machine.start(*words).returncode == 0
+    assert ("wide-and-narrow" in machine.state.read_text()) == wanted
+
+
 def test_the_projects_own_list_is_well_formed():
     groups = set()
     for line in PACKAGES.read_text().splitlines():
@@ -255,4 +268,4 @@ def test_the_projects_own_list_is_well_formed():
             groups.add(group)
             assert re.fullmatch(r"[a-z0-9.+-]+(\|[a-z0-9.+-]+)*", names), line
             assert why
-    assert groups == {"base", "build", "test", "bench", "client", "oracle", "source"}
+    assert groups == {"base", "build", "test", "bench", "client", "i386", "oracle", "source"}

@@ -40,6 +40,16 @@ def get(name=DEFAULT, *, deep=False, again=False):
     return userland.from_store(fetch.ensure(definition.load(name), deep=deep, again=again))
 
 
+def arch(name):
+    """The architecture of a userland's programs: "x86_64", or another one that this kernel runs."""
+    return matrix.get("userlands", name).data["arch"] if name in names() else "x86_64"
+
+
+def usual(known=None):
+    """Of these names, or of all, those of this machine's own architecture: what "all" and patterns mean."""
+    return [name for name in (names() if known is None else known) if arch(name) == "x86_64"]
+
+
 def resolve(text):
     """The name of a userland: `text` itself, or that of the place that it names (local.SPEC), registered now."""
     return local.register(text) if local.is_spec(text) else text

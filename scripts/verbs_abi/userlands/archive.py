@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import urllib.parse
 
+from verbs_abi import paths
 from verbs_abi.errors import UserError
 
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -186,7 +187,16 @@ def download(packages, folder, *, mirror):
     return failed
 
 
-def _suite_options(suite, mirror, state):
+# Debian's names of the architectures.
+DEBIAN_ARCH = {"x86_64": "amd64", "i386": "i386"}
+
+
+def state_of(suite, arch):
+    """The folder of the suite's own apt state."""
+    return paths.cache_dir() / "apt" / (suite if arch == "x86_64" else f"{suite}-{arch}")
+
+
+def _suite_options(suite, mirror, state, arch):
     for sub in ("lists/partial", "cache/archives/partial"):
         (state / sub).mkdir(parents=True, exist_ok=True)
     (state / "sources.list").write_text(mirror.source_line(suite))
@@ -200,21 +210,21 @@ def _suite_options(suite, mirror, state):
         "Dir::State::lists": state / "lists",
         "Dir::State::status": state / "status",
         "Dir::Cache": state / "cache",
-        "APT::Architecture": "amd64",
-        "APT::Architectures": "amd64",
+        "APT::Architecture": DEBIAN_ARCH[arch],
+        "APT::Architectures": DEBIAN_ARCH[arch],
         "Acquire::Languages": "none",
         "APT::Update::Error-Mode": "any",
     }
     return [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
 
 
-def current(suite, names, *, mirror, state):
+def current(suite, names, *, mirror, state, arch="x86_64"):
     """What the suite has now: {name: {version, source, file, size, sha256}}, no unknown names.
 
-    `state` is the folder of the suite's own apt state. Raises Unreachable when the suite cannot be
+    `state` is the folder of the suite's own apt state, one for each architecture. Raises Unreachable when the suite cannot be
     read.
     """
-    options = [*_transport_options(), *_suite_options(suite, mirror, state)]
+    options = [*_transport_options(), *_suite_options(suite, mirror, state, arch)]
     result = _run(["apt-get", *options, "-qq", "update"])
     if result.returncode:
         raise Unreachable(

@@ -1,36 +1,55 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What kind of program a file is: does a preloaded library get into it?"""
 
+import dataclasses
 import os
 import stat
 import struct
 
 PT_INTERP = 3
-EM_X86_64 = 62
-ELFCLASS64 = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Machine:
+    """How an architecture's ELF files look. header: offset of the word that says where the program headers are, its
+    format, offset of their size and number; row: size of a program header, offsets of place and length of its part."""
+
+    title: str
+    elf_class: int
+    number: int
+    header: tuple
+    row: tuple
+
+
+MACHINES = {
+    "x86_64": Machine("x86-64", 2, 62, (32, "<Q", 54), (56, 8, 32)),
+    "i386": Machine("i386", 1, 3, (28, "<I", 42), (32, 4, 16)),
+}
 
 
 class NotInterceptable(Exception):
     """The program cannot have a library preloaded; the text says why."""
 
 
-def _interpreter(file):
+def _interpreter(file, machine):
     """The dynamic linker that an ELF file names. Raises NotInterceptable."""
     header = file.read(64)
     if (
         len(header) < 64
-        or header[4] != ELFCLASS64
-        or struct.unpack_from("<H", header, 18)[0] != EM_X86_64
+        or header[4] != machine.elf_class
+        or struct.unpack_from("<H", header, 18)[0] != machine.number
     ):
-        raise NotInterceptable("is not an x86-64 program")
-    (offset,) = struct.unpack_from("<Q", header, 32)
-    size, count = struct.unpack_from("<HH", header, 54)
+        raise NotInterceptable(f"is not an {machine.title} program")
+    at, word, sizes = machine.header
+    (offset,) = struct.unpack_from(word, header, at)
+    size, count = struct.unpack_from("<HH", header, sizes)
+    row_size, place, extent = machine.row
     for index in range(count):
         file.seek(offset + index * size)
-        row = file.read(56)
-        if len(row) == 56 and struct.unpack_from("<I", row)[0] == PT_INTERP:
-            (start,) = struct.unpack_from("<Q", row, 8)
-            (length,) = struct.unpack_from("<Q", row, 32)
+        row = file.read(row_size)
+        if len(row) == row_size and struct.unpack_from("<I", row)[0] == PT_INTERP:
+            (start,) = struct.unpack_from(word, row, place)
+            (length,) = struct.unpack_from(word, row, extent)
             file.seek(start)
             return file.read(length).rstrip(b"\0").decode(errors="replace")
     raise NotInterceptable("is statically linked")
@@ -55,14 +74,14 @@ def _has_capabilities(path):
         return False
 
 
-def check_interceptable(path):
-    """Raises NotInterceptable unless `path` is an x86-64 program of glibc's dynamic linker."""
+def check_interceptable(path, arch="x86_64"):
+    """Raises NotInterceptable unless `path` is a program of that architecture and of glibc's dynamic linker."""
     with open(path, "rb") as file:
         magic = file.read(4)
         if magic != b"\x7fELF":
             raise NotInterceptable("is neither an ELF program nor a script with #!")
         file.seek(0)
-        interpreter = _interpreter(file)
+        interpreter = _interpreter(file, MACHINES[arch])
         status = os.fstat(file.fileno())
     if not os.path.basename(interpreter).startswith("ld-linux"):
         raise NotInterceptable(f"runs on another C library ({interpreter})")

@@ -127,7 +127,8 @@ def _current(wanted, names, failed):
     for mirror in archive.mirrors():
         try:
             return archive.current(
-                wanted.suite, names, mirror=mirror, state=paths.cache_dir() / "apt" / wanted.suite
+                wanted.suite, names, mirror=mirror, state=archive.state_of(wanted.suite, wanted.arch),
+                arch=wanted.arch,
             )
         except archive.Unreachable as unreachable:
             error = unreachable

@@ -12,7 +12,7 @@ RDMA = re.compile(
 )
 LIBC = re.compile(
     r"(libc|libm|libdl|libpthread|librt|libresolv)(\.so\.[0-9]+|-[0-9.]+\.so)|"
-    r"ld-linux-x86-64\.so\.2|ld-[0-9.]+\.so"
+    r"ld-linux(-x86-64)?\.so\.2|ld-[0-9.]+\.so"
 )
 DELETED = " (deleted)"
 

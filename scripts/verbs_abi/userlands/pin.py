@@ -7,7 +7,7 @@
 import argparse
 import sys
 
-from verbs_abi import errors, matrix, paths
+from verbs_abi import errors, matrix
 from verbs_abi.userlands import archive
 
 FIELDS = ("name", "part", "source", "version", "file", "size", "sha256", "required", "purpose")
@@ -17,12 +17,13 @@ def pin(name):
     """Updates the file of that name; prints what changed."""
     entry = matrix.get("userlands", name)
     rows = entry.data["packages"]
-    suite = entry.data["suite"]
+    suite, arch = entry.data["suite"], entry.data["arch"]
     found = archive.current(
         suite,
         [row["name"] for row in rows],
         mirror=archive.mirrors()[0],
-        state=paths.cache_dir() / "apt" / suite,
+        state=archive.state_of(suite, arch),
+        arch=arch,
     )
     for row in rows:
         if row["name"] not in found:

@@ -12,7 +12,7 @@ import pathlib
 import re
 import sys
 
-from verbs_abi import paths
+from verbs_abi import paths, userlands
 from verbs_abi.errors import UserError
 
 OPS = re.compile(r"static const struct verbs_device_ops (\w+) = \{(.*?)\n\};", re.S)
@@ -22,17 +22,17 @@ DEFINE = r"^#define\s+{}\s+\(?\s*(\w+)\s*\)?"
 ENUMERATOR = r"\b{}\s*=\s*(\w+)"
 # What stands in a table of matches, and the short word for it.
 KINDS = (("driver_id", "VERBS_DRIVER_ID("), ("name", "VERBS_NAME_MATCH("), ("modalias", "VERBS_MODALIAS_MATCH("))
-# sizeof(void *) == 8?1:2 on the 64-bit machines of the axis.
-WIDTH = re.compile(r"sizeof\(void \*\) == 8\s*\?\s*(\d+)\s*:\s*\d+")
+# sizeof(void *) == 8?1:2: of 64-bit machines and of others.
+WIDTH = re.compile(r"sizeof\(void \*\) == 8\s*\?\s*(\d+)\s*:\s*(\d+)")
 INT_MAX = 2**31 - 1
 
 
-def number(text, files):
+def number(text, files, wide=True):
     """The value of a number, of INT_MAX, or of a macro or enumerator in one of these files' texts."""
     text = text.strip()
     width = WIDTH.fullmatch(text)
     if width:
-        return int(width[1])
+        return int(width[1] if wide else width[2])
     if text == "INT_MAX":
         return INT_MAX
     try:
@@ -43,7 +43,7 @@ def number(text, files):
         for pattern in (DEFINE, ENUMERATOR):
             found = re.search(pattern.format(re.escape(text)), body, re.M)
             if found:
-                return number(found[1], files)
+                return number(found[1], files, wide)
     raise UserError(f"the value of {text} is not in the source")
 
 
@@ -56,8 +56,9 @@ def _matches(body, text):
     return found
 
 
-def of_source(root):
-    """{provider: row} of a source tree."""
+def of_source(root, arch="x86_64"):
+    """{provider: row} of a source tree, as it is built for that architecture."""
+    wide = arch != "i386"
     root = pathlib.Path(root)
     shared = [path.read_text(errors="replace") for path in sorted((root / "kernel-headers/rdma").glob("*.h"))]
     rows = {}
@@ -78,8 +79,8 @@ def of_source(root):
                     line = text.count("\n", 0, ops.start() + ops[0].index(".match_max_abi_version")) + 1
                 rows[folder.name] = {
                     "name": members["name"].strip().strip('"'),
-                    "min": number(members["match_min_abi_version"], files),
-                    "max": number(members["match_max_abi_version"], files),
+                    "min": number(members["match_min_abi_version"], files, wide),
+                    "max": number(members["match_max_abi_version"], files, wide),
                     "by": matches, "where": f"{path.relative_to(root)}:{line}"}
     if not rows:
         raise UserError(f"{root}: no provider with a verbs_device_ops below providers/")
@@ -88,7 +89,7 @@ def of_source(root):
 
 def write(name, root):
     """Writes the release's table; returns its path."""
-    rows = of_source(root)
+    rows = of_source(root, userlands.arch(name))
     path = paths.matrix_dir() / "negotiation" / f"{name}.json"
     path.parent.mkdir(exist_ok=True)
     body = ",\n".join(f"    {json.dumps(key)}: {json.dumps(row)}" for key, row in rows.items())

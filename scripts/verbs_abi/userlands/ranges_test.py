@@ -40,6 +40,11 @@ def test_numbers_are_looked_up(tmp_path, text, value):
                           "where": "providers/x/x.c:10"}}
 
 
+def test_a_number_may_depend_on_the_width_of_a_pointer(tmp_path):
+    source = tree(tmp_path, min="sizeof(void *) == 8?1:2", max="2")
+    assert [ranges.of_source(source, arch)["x"]["min"] for arch in ("x86_64", "i386")] == [1, 2]
+
+
 def test_an_unknown_number_is_an_error(tmp_path):
     with pytest.raises(errors.UserError, match="the value of NOWHERE is not in the source"):
         ranges.of_source(tree(tmp_path, min="NOWHERE", max="1"))
@@ -59,4 +64,4 @@ def test_every_release_has_its_table():
         assert data["name"] == path.stem and path.stem in matrix.names("userlands")
         counts[path.stem] = len(data["providers"])
         assert all(row["min"] <= row["max"] and row["by"] for row in data["providers"].values())
-    assert counts == {"deb-33.2": 15, "deb-44.0": 17, "deb-56.1": 17, "deb-65.0": 18}
+    assert counts == {"deb-33.2": 15, "deb-44.0": 17, "deb-44.0-i386": 17, "deb-56.1": 17, "deb-65.0": 18}

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from verbs_abi import userlands
-from verbs_abi.userlands import definition
+from verbs_abi.userlands import archive, definition
 
 # As Debian's package contents say: version, the plug-ins' private ABI, their number.
 RELEASES = {
@@ -119,8 +119,9 @@ def test_the_shipped_definitions_agree_with_themselves():
     for name, wanted in definition.load_all().items():
         parts = {package.part for package in wanted.packages}
         assert parts == ({"root", "libc"} if wanted.own_libc else {"root"}), name
+        arch = archive.DEBIAN_ARCH[wanted.arch]
         for package in wanted.packages:
             if package.source == wanted.source:
                 assert package.version == wanted.source_version, package
             version = package.version.split(":")[-1]
-            assert package.file.endswith(f"/{package.name}_{version}_amd64.deb"), package
+            assert package.file.endswith(f"/{package.name}_{version}_{arch}.deb"), package

@@ -166,7 +166,7 @@ class Userland:
             try:
                 line = elf.shebang(program)
                 if line is None:
-                    elf.check_interceptable(program)
+                    elf.check_interceptable(program, self.arch)
                     return program, words
             except OSError as error:
                 of = "" if program == argv[0] else f", the interpreter of {argv[0]}"
@@ -177,8 +177,15 @@ class Userland:
             except elf.NotInterceptable as error:
                 raise elf.NotInterceptable(f"not interceptable: {program} {error}") from error
             words = [*line[1:], program, *words]
-            program = line[0]
+            program = self._interpreter(line[0])
         raise elf.NotInterceptable(f"not interceptable: {argv[0]}: scripts upon scripts")
+
+
+    def _interpreter(self, path):
+        """The program that a script's first line names: of a userland of another word size than the machine's, its own
+        where it brings one (a shell)."""
+        own = self.root / path.lstrip("/")
+        return str(own) if self.arch != "x86_64" and own.is_file() else path
 
 
 def from_store(store):

@@ -187,7 +187,8 @@ TEST(HnsOld, QueuesMustBeWritableUpTo57) {
   for (const auto& [kernel, taken] : {std::pair{"linux-5.7", false}, {"linux-5.8", true}}) {
     TestHns hns(kernel);
     Bytes request = CqInput(hns);
-    hns.In(request).Set(VABI_PF(hns_roce_ib_create_cq, buf_addr), reinterpret_cast<uint64_t>(page));
+    hns.In(request).Set(VABI_PF(hns_roce_ib_create_cq, buf_addr),
+                        reinterpret_cast<uintptr_t>(page));
     EXPECT_EQ(taken, hns.CreateCq(63, nullptr, request, 16) > 0) << kernel;
     if (!taken) {
       EXPECT_EQ("hns.buffer.fault", hns.LastRule());
@@ -313,7 +314,7 @@ TEST(HnsOld, RegionsHadSoManyPages) {
   void* const memory = mmap(nullptr, kMost + 4096, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   ASSERT_NE(MAP_FAILED, memory);
-  const auto start = reinterpret_cast<uint64_t>(memory);
+  const uint64_t start = reinterpret_cast<uintptr_t>(memory);
   for (const auto& [kernel, length, taken] : {std::tuple{"linux-5.0", uint64_t{1} << 30, true},
                                               {"linux-5.0", (uint64_t{1} << 30) + 1, false},
                                               {"linux-5.3", kMost, true},

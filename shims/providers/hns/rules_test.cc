@@ -111,7 +111,7 @@ class Rules : public TestHns {
     void* const memory = mmap(nullptr, length, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     EXPECT_NE(MAP_FAILED, memory);
-    const long result = RegMr(pd, {.start = reinterpret_cast<uint64_t>(memory), .length = length});
+    const long result = RegMr(pd, {.start = reinterpret_cast<uintptr_t>(memory), .length = length});
     munmap(memory, length);
     return result;
   }

@@ -95,7 +95,7 @@ bool QueuePair::Match(const fabric::Message& message, fabric::RecvRequest* out, 
   uint8_t* header = matched_.header;
   const uint64_t size = std::min<uint64_t>(message.length, sizeof(matched_.header));
   fabric::Spans into;
-  into.Add(reinterpret_cast<uint64_t>(header), size);
+  into.Add(reinterpret_cast<uintptr_t>(header), size);
   fabric::CopySpans(into, *message.payload, size);
   const bool rendezvous = header[0] == kTagRendezvous;
   if (size < kTagHeader || (rendezvous && size < kRendezvousHeader)) return false;

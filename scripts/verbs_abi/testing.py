@@ -31,9 +31,9 @@ GTEST_ENDS = {
 CTEST_TAIL_BYTES = 65536
 # One in so many files is what `test --sample` gives to clang-tidy: a minute and a half on two cores.
 TIDY_SHARE = 4
-# Rooms whose tests run in the 32-bit build too.
-NARROW = ("harness/world", "shims/sys", "shims/fabric", "shims/uverbs", "shims/rdma_cm", "shims/umad", "shims/netlink",
-          "shims/providers/mlx5", "shims/providers/rxe")
+# Rooms whose tests pass in the 32-bit build too. Open: shims/uverbs (one test of events), shims/rdma_cm (a connection
+# within one process does not end); the providers' were not tried.
+NARROW = ("harness/world", "shims/sys", "shims/fabric", "shims/umad", "shims/netlink")
 
 
 @dataclasses.dataclass

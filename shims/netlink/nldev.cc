@@ -20,6 +20,7 @@ constexpr uint16_t kDumpFlags = NLM_F_ROOT | NLM_F_MATCH;  // NLM_F_DUMP
 struct Ask {
   const World& world;
   const Request& request;
+  ConstId command;
   Attributes attributes;
 };
 
@@ -153,17 +154,6 @@ int FindAsked(const Ask& ask, const DeviceImage** device, uint32_t* number) {
   if (*device == nullptr) return Refuse(world, ask.request, RuleId::netlink_no_device);
   if (ask.request.record != nullptr) ask.request.record->device = (*device)->name;
   return 0;
-}
-
-// Which of the RES_*_GET was asked.
-ConstId CommandOf(const World& world, const Request& request) {
-  for (const ConstId command :
-       {ConstId::RDMA_NLDEV_CMD_RES_QP_GET, ConstId::RDMA_NLDEV_CMD_RES_CM_ID_GET,
-        ConstId::RDMA_NLDEV_CMD_RES_CQ_GET, ConstId::RDMA_NLDEV_CMD_RES_MR_GET,
-        ConstId::RDMA_NLDEV_CMD_RES_PD_GET, ConstId::RDMA_NLDEV_CMD_RES_CTX_GET}) {
-    if (world.Constant(command) == (request.header.nlmsg_type & 0x3ff)) return command;
-  }
-  return ConstId::RDMA_NLDEV_CMD_RES_SRQ_GET;
 }
 
 Message Answering(const Ask& ask, ConstId command) {
@@ -317,8 +307,7 @@ bool FindResource(const World& world, const Attributes& attributes, ResourceAske
 int DoResObject(const Ask& ask, std::string* out) {
   constexpr int64_t kByIds = 4;
   const World& world = ask.world;
-  const ConstId command = CommandOf(world, ask.request);
-  const ResourceKind& kind = *FindKind(command);
+  const ResourceKind& kind = *FindKind(ask.command);
   if (Knob(world, KnobId::netlink_res_entries) < kByIds)
     return Unmodelled(ask.request, "netlink: one object, of kernels that only list them");
   ResourceAsked asked;
@@ -329,7 +318,7 @@ int DoResObject(const Ask& ask, std::string* out) {
   const uint32_t id = ask.attributes.U32(world, kind.id);
   for (const Tracked& object : FindTracked(world.image(), asked.number, kind.type)) {
     if (object.id != id) continue;
-    Message message = Answering(ask, command);
+    Message message = Answering(ask, ask.command);
     PutHandle(world, *asked.device, &message);
     if (!PutObject(world, kind, object, ask.request.privileged, asked.port, &message))
       return -EAGAIN;
@@ -572,8 +561,12 @@ Reply Handle(const World& world, const Request& request) {
     return Failed(-fault);
   }
   if (!command->modelled) return Failed(Unmodelled(request, command->name));
+  const bool of_objects =
+      command->id == ConstId::RDMA_NLDEV_CMD_RES_GET || FindKind(command->id) != nullptr;
+  if (of_objects && LostTrack(world.image()))
+    Unmodelled(request, "netlink: more objects than the list has room for");
   if (request.header.nlmsg_flags & kDumpFlags) return StartDump(world, request, *command);
-  Ask ask{world, request, {}};
+  Ask ask{world, request, command->id, {}};
   const bool strict = command->id == ConstId::RDMA_NLDEV_CMD_SYS_GET &&
                       Knob(world, KnobId::netlink_sys_get_strict) != 0;
   const Attributes::Fault fault =

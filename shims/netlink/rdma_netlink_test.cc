@@ -7,12 +7,15 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "harness/world/test_world.h"
 #include "shims/socket_file.h"
+#include "shims/trace/trace.h"
 #include "shims/uverbs/device.h"
 #include "shims/uverbs/restrack.h"
 #include "shims/uverbs/test_driver.h"
@@ -601,6 +604,30 @@ TEST_F(Resources, OfProgramsAreCounted) {
   EXPECT_THAT(netlink.Answers(Ask(kResGet).Put32(kDevIndex, 0)).at(0),
               ::testing::HasSubstr(HexOf(Entry("mr", 1))));
   UntrackEntry(netlink.image(), &slots[1]);
+  SetDriverForTest(DriverId::rxe, nullptr);
+}
+
+// The list keeps some thousands: who asks then learns in the trace that it is not all.
+TEST_F(Resources, ThatHadNoRoomAreNamedInTheTrace) {
+  SetDriverForTest(DriverId::rxe, &TestDriver::Make);
+  RdmaNetlink netlink("debian-5.10.223");
+  const std::string path = ::testing::TempDir() + "/netlink." + std::to_string(getpid());
+  const auto told = [&] {
+    trace::Open(path.c_str());
+    netlink.Answers(Ask(kResGet).Put32(kDevIndex, 0));
+    trace::Open("");
+    std::ifstream in(path);
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    unlink(path.c_str());
+    return text.find("more objects than the list has room for") != std::string::npos;
+  };
+  EXPECT_FALSE(told());
+  std::vector<uint32_t> slots(10'000);
+  Tracked mr = {};
+  mr.type = TrackType::kMr;
+  for (uint32_t& slot : slots) TrackEntry(netlink.image(), mr, &slot);
+  EXPECT_TRUE(told());
+  for (uint32_t& slot : slots) UntrackEntry(netlink.image(), &slot);
   SetDriverForTest(DriverId::rxe, nullptr);
 }
 

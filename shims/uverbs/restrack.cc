@@ -14,7 +14,6 @@
 #include <set>
 
 #include "shims/sys/sys.h"
-#include "shims/trace/trace.h"
 #include "shims/uverbs/device.h"
 #include "shims/uverbs/uverbs_file.h"
 
@@ -34,6 +33,9 @@ struct TrackTable {
   std::atomic<uint64_t> magic;
   std::atomic<uint32_t> next_id[kMaxDevices][static_cast<size_t>(TrackType::kCount)];
   std::atomic<uint32_t> hint;
+  std::atomic<uint32_t> used;    // slots with an owner
+  std::atomic<uint32_t> looker;  // process that has looked for the dead since somebody left last
+  std::atomic<bool> lost;        // something had no room
   Slot slots[kSlots];
 };
 
@@ -82,19 +84,42 @@ TrackTable* Attach(const WorldImage& image) {
 
 bool IsAlive(uint32_t pid) { return sys::Syscall(SYS_kill, static_cast<long>(pid), 0) != -ESRCH; }
 
-// A free slot, or one whose owner is gone: its number + 1, 0: none.
-uint32_t TakeSlot(TrackTable* table, uint32_t pid) {
-  const uint32_t start = table->hint.load();
-  for (const bool of_the_dead : {false, true}) {
-    for (uint32_t i = 0; i < kSlots; ++i) {
-      const uint32_t number = (start + i) % kSlots;
-      Slot& slot = table->slots[number];
-      uint32_t owner = slot.owner.load();
-      if (owner != 0 && (!of_the_dead || IsAlive(owner))) continue;
-      if (!slot.owner.compare_exchange_strong(owner, pid)) continue;
-      table->hint.store((number + 1) % kSlots);
-      return number + 1;
+// Only what nobody else has taken meanwhile.
+void Free(TrackTable* table, Slot& slot, uint32_t owner) {
+  if (!slot.owner.compare_exchange_strong(owner, 0)) return;
+  table->used.fetch_sub(1);
+  table->looker.store(0);
+}
+
+// Frees the slots of processes that are gone.
+void FreeDead(TrackTable* table) {
+  std::set<uint32_t> alive;
+  for (Slot& slot : table->slots) {
+    const uint32_t owner = slot.owner.load();
+    if (owner == 0 || alive.count(owner) != 0) continue;
+    if (IsAlive(owner)) {
+      alive.insert(owner);
+    } else {
+      Free(table, slot, owner);
     }
+  }
+}
+
+// A free slot's number + 1; 0: there is none. A program may make many more objects than there are
+// slots: each of those looks for none.
+uint32_t TakeSlot(TrackTable* table, uint32_t pid) {
+  if (table->used.load() >= kSlots) {
+    if (table->looker.exchange(pid) == pid) return 0;
+    FreeDead(table);
+  }
+  const uint32_t start = table->hint.load();
+  for (uint32_t i = 0; i < kSlots; ++i) {
+    const uint32_t number = (start + i) % kSlots;
+    uint32_t nobody = 0;
+    if (!table->slots[number].owner.compare_exchange_strong(nobody, pid)) continue;
+    table->used.fetch_add(1);
+    table->hint.store((number + 1) % kSlots);
+    return number + 1;
   }
   return 0;
 }
@@ -139,10 +164,7 @@ void Put(TrackTable* table, Tracked entry, uint32_t* slot) {
   entry.pid = static_cast<uint32_t>(sys::GetPid());
   if (*slot == 0) {
     *slot = TakeSlot(table, entry.pid);
-    if (*slot == 0) {
-      trace::Event("unmodelled", "restrack: more objects than it has room for");
-      return;
-    }
+    if (*slot == 0) return table->lost.store(true);
     // xa_alloc_cyclic, behind what ib_mad has made first: a PD and a CQ. Of a queue pair it is the
     // number (rdma_restrack_add).
     const uint32_t first = entry.type == TrackType::kPd || entry.type == TrackType::kCq ? 1 : 0;
@@ -156,7 +178,8 @@ void Put(TrackTable* table, Tracked entry, uint32_t* slot) {
 
 void Drop(TrackTable* table, uint32_t* slot) {
   if (*slot == 0) return;
-  table->slots[*slot - 1].owner.store(0);
+  Slot& at = table->slots[*slot - 1];
+  Free(table, at, at.owner.load());
   *slot = 0;
 }
 
@@ -274,22 +297,20 @@ void UntrackEntry(const WorldImage& image, uint32_t* slot) {
   if (TrackTable* table = Attach(image)) Drop(table, slot);
 }
 
+bool LostTrack(const WorldImage& image) {
+  const TrackTable* const table = Attach(image);
+  return table == nullptr || table->lost.load();
+}
+
 std::vector<Tracked> FindTracked(const WorldImage& image, uint32_t device, TrackType type) {
   std::vector<Tracked> found;
   TrackTable* const table = Attach(image);
   if (table == nullptr) return found;
   constexpr int kTries = 100;
-  std::set<uint32_t> alive;
-  for (Slot& slot : table->slots) {
-    uint32_t owner = slot.owner.load();
+  FreeDead(table);
+  for (const Slot& slot : table->slots) {
+    const uint32_t owner = slot.owner.load();
     if (owner == 0) continue;
-    if (alive.count(owner) == 0) {
-      if (!IsAlive(owner)) {
-        slot.owner.compare_exchange_strong(owner, 0);
-        continue;
-      }
-      alive.insert(owner);
-    }
     for (int i = 0; i < kTries; ++i) {
       const uint32_t before = slot.version.load();
       if (before == 0) break;  // not written yet

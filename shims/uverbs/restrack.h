@@ -47,6 +47,8 @@ void Untrack(Context& context);
 void TrackEntry(const WorldImage& image, Tracked entry, uint32_t* slot);
 void UntrackEntry(const WorldImage& image, uint32_t* slot);
 
+// Some objects had no room here: what is found is not all that there is.
+bool LostTrack(const WorldImage& image);
 // What there is of a type on a device, by id.
 std::vector<Tracked> FindTracked(const WorldImage& image, uint32_t device, TrackType type);
 

@@ -14,7 +14,30 @@ namespace {
 
 class RestrackTest : public UverbsTest {
  protected:
+  ~RestrackTest() override {
+    if (folder_.empty()) return;
+    unlink((folder_ + "/restrack").c_str());
+    rmdir(folder_.c_str());
+  }
   std::vector<Tracked> All(TrackType type) { return FindTracked(world().image(), 0, type); }
+  // From now on the world has a run folder: its table is empty, and children see it.
+  void UseFolder() {
+    char folder[] = "/tmp/vabi-restrack-XXXXXX";
+    ASSERT_NE(nullptr, mkdtemp(folder));
+    folder_ = folder;
+    std::strcpy(image().run_dir, folder);
+  }
+  // A slot for a memory region, or 0.
+  uint32_t TakeSlot() {
+    Tracked entry = {};
+    entry.type = TrackType::kMr;
+    uint32_t slot = 0;
+    TrackEntry(world().image(), entry, &slot);
+    return slot;
+  }
+
+ private:
+  std::string folder_;
 };
 
 TEST_F(RestrackTest, KnowsWhatAProgramHas) {
@@ -39,19 +62,42 @@ TEST_F(RestrackTest, KnowsWhatAProgramHas) {
   EXPECT_TRUE(All(TrackType::kCtx).empty());
 }
 
-// Entries of a process that ended without a word go when somebody looks.
-TEST_F(RestrackTest, TheDeadHaveNothing) {
-  char folder[] = "/tmp/vabi-restrack-XXXXXX";
-  ASSERT_NE(nullptr, mkdtemp(folder));
-  std::strcpy(image().run_dir, folder);
+// A program may have more than the table keeps: that is told to who asks for objects, not to it.
+TEST_F(RestrackTest, WhatHasNoRoomIsLostWithoutAWord) {
+  constexpr uint32_t kMore = 10'000;
+  UseFolder();
+  EXPECT_FALSE(LostTrack(world().image()));
+  std::vector<uint32_t> slots(kMore);
+  for (uint32_t& slot : slots) slot = TakeSlot();
+  EXPECT_TRUE(LostTrack(world().image()));
+  const size_t kept = All(TrackType::kMr).size();
+  EXPECT_EQ(kMore - kept, std::count(slots.begin(), slots.end(), 0u));
+  for (const nlohmann::json& line : Trace())
+    EXPECT_NE("unmodelled", line.value("event", std::string())) << line;
+  for (uint32_t& slot : slots) UntrackEntry(world().image(), &slot);
+  EXPECT_TRUE(All(TrackType::kMr).empty());
+  EXPECT_NE(0u, TakeSlot()) << "there is room again";
+}
+
+// Room that only the dead have is found.
+TEST_F(RestrackTest, TheRoomOfTheDeadIsTaken) {
+  UseFolder();
   const pid_t child = fork();
   if (child == 0) {
-    Tracked entry = {};
-    entry.type = TrackType::kMr;
-    uint32_t slot = 0;
-    TrackEntry(world().image(), entry, &slot);
-    _exit(slot != 0 ? 0 : 1);
+    while (TakeSlot() != 0) continue;
+    _exit(0);
   }
+  int status = 0;
+  ASSERT_EQ(child, waitpid(child, &status, 0));
+  EXPECT_NE(0u, TakeSlot());
+  EXPECT_EQ(1u, All(TrackType::kMr).size());
+}
+
+// Entries of a process that ended without a word go when somebody looks.
+TEST_F(RestrackTest, TheDeadHaveNothing) {
+  UseFolder();
+  const pid_t child = fork();
+  if (child == 0) _exit(TakeSlot() != 0 ? 0 : 1);
   int status = 0;
   siginfo_t ended;
   ASSERT_EQ(0, waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT));
@@ -59,9 +105,6 @@ TEST_F(RestrackTest, TheDeadHaveNothing) {
   EXPECT_EQ(1u, All(TrackType::kMr).size()) << "it is not reaped yet";
   ASSERT_EQ(child, waitpid(child, &status, 0));
   EXPECT_TRUE(All(TrackType::kMr).empty());
-  image().run_dir[0] = '\0';
-  unlink((std::string(folder) + "/restrack").c_str());
-  rmdir(folder);
 }
 
 }  // namespace

@@ -712,7 +712,7 @@ TEST(RdmaNetlinkFollows, PortEventsAndUnplug) {
   };
   EXPECT_THAT(port(), testing::HasSubstr(" 12=04 13=05")) << "IB_PORT_ACTIVE, LinkUp";
   EXPECT_THAT(port(), testing::Not(testing::HasSubstr(" 51="))) << "no interface of its own";
-  FindDevice(1)->SetPortState(1, 1, 3);
+  FindDevice(1)->Become(kPortDown);
   EXPECT_THAT(port(), testing::HasSubstr(" 12=01 13=03")) << "IB_PORT_DOWN, Disabled";
   EXPECT_EQ(kernel.Answers(Ask(kGet, kDump)).size(), 3u);
   FindDevice(1)->SetGone(true);

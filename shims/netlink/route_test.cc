@@ -144,7 +144,7 @@ TEST(RouteSocket, ALinkFollowsItsPort) {
   SetDriverForTest(DriverId::mlx5, &TestDriver::Make);
   Route route("mlx5");
   SetDriverForTest(DriverId::mlx5, nullptr);
-  FindDevice(0)->SetPortState(1, /*IB_PORT_DOWN=*/1, 3);
+  FindDevice(0)->Become(kPortDown);
   const auto down = route.Ask(RTM_GETLINK, 0, Named("ib0"));
   EXPECT_EQ(std::string("\x02", 1), down.at(0).attributes.at(IFLA_OPERSTATE)) << "IF_OPER_DOWN";
   FindDevice(0)->SetGone(true);

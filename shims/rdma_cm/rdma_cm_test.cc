@@ -626,7 +626,7 @@ TEST(RdmaCmInfiniband, WhatTheSubnetDoesNotKnow) {
 TEST(RdmaCmInfiniband, NobodyAnswersForAPortThatIsDown) {
   Infiniband f;
   const uint32_t id = f.Across();
-  FindDevice(0)->SetPortState(1, 1, 3);
+  FindDevice(0)->Become(kPortDown);
   ASSERT_EQ(0, f.Route(id, 1));
   f.WaitForEvent();
   const auto seen = f.Next();

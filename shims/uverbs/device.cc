@@ -47,22 +47,9 @@ uint32_t Device::NextQpn() {
   return next_qpn_.fetch_add(1);
 }
 
-uint8_t Device::PortState(uint32_t port) const {
-  const char letter = StageNow(world_.image()).letters[number_];
-  if (letter != kAsBegun) return PortStateIn(letter, this->port(port));
-  const uint8_t changed = port_state_[port - 1];
-  return changed != 0 ? changed : this->port(port).state;
-}
-
-uint8_t Device::PortPhysState(uint32_t port) const {
-  const char letter = StageNow(world_.image()).letters[number_];
-  if (letter != kAsBegun) return PortPhysStateIn(letter, this->port(port));
-  const uint8_t changed = phys_state_[port - 1];
-  return changed != 0 ? changed : this->port(port).phys_state;
-}
-
-bool Device::node_gone() const {
-  return node_gone_ || StageNow(world_.image()).letters[number_] == kUnplugged;
+char Device::Letter() const {
+  const char told = StageNow(world_.image()).letters[number_];
+  return told != kAsBegun ? told : letter_.load();
 }
 
 bool InstallWorld(const World& world) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 
+#include "harness/world/stages.h"
 #include "harness/world/world.h"
 #include "shims/uverbs/driver.h"
 
@@ -42,20 +43,20 @@ class Device {
   const PortImage& port(uint32_t port) const { return image().ports[port - 1]; }
   // Where the port is now: as the world says, until something happened to it, in this process or in
   // another one of the world.
-  uint8_t PortState(uint32_t port) const;
-  uint8_t PortPhysState(uint32_t port) const;
-  void SetPortState(uint32_t port, uint8_t state, uint8_t phys_state) {
-    port_state_[port - 1] = state;
-    phys_state_[port - 1] = phys_state;
-  }
+  uint8_t PortState(uint32_t port) const { return PortStateIn(Letter(), this->port(port)); }
+  uint8_t PortPhysState(uint32_t port) const { return PortPhysStateIn(Letter(), this->port(port)); }
+  // Something happened to it here: a letter of harness/world/stages.h. Worlds with a run folder
+  // tell their other processes, too (MoveStage).
+  void Become(char letter) { letter_ = letter; }
+  void Move(const ScriptStep& step) { Become(LetterAfter(letter_, step)); }
   // The device was removed (struct ib_uverbs_device.ib_dev is null). `letting_go`: its open files
   // lost it, too.
   void SetGone(bool letting_go) {
     if (letting_go) gone_ = true;
-    node_gone_ = true;
+    Become(kUnplugged);
   }
   bool gone() const { return gone_; }
-  bool node_gone() const;
+  bool node_gone() const { return Letter() == kUnplugged; }
   bool IsRoce() const { return image().link == LinkLayer::kEthernet && !IsIwarp(); }
   bool IsIwarp() const { return image().node_type == 4; }  // RDMA_NODE_RNIC
 
@@ -74,6 +75,9 @@ class Device {
   std::map<std::pair<XrcDomain*, uint32_t>, std::shared_ptr<Qp>> xrc_targets;
 
  private:
+  // What has become of it (harness/world/stages.h).
+  char Letter() const;
+
   const World world_;
   uint32_t number_;
   std::unique_ptr<Driver> driver_;
@@ -86,8 +90,8 @@ class Device {
   std::atomic<bool> alone_told_{false};
   std::atomic<uint32_t> next_number_{1};
   std::mutex shared_mutex_;
-  std::atomic<uint8_t> port_state_[2] = {}, phys_state_[2] = {};  // 0: unchanged
-  std::atomic<bool> gone_{false}, node_gone_{false};
+  std::atomic<char> letter_{kAsBegun};  // what happened in this process
+  std::atomic<bool> gone_{false};
 };
 
 // Makes this world the process' own: its devices, its trace. The image must stay. A second call

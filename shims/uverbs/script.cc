@@ -21,9 +21,7 @@ namespace {
 
 constexpr size_t kMaxSteps = std::extent_v<decltype(WorldImage::script)>;
 // enum ib_event_type
-constexpr uint32_t kPortActiveEvent = 9, kPortError = 10, kEventDeviceFatal = 8;
-// enum ib_port_state, ib_port_phys_state
-constexpr uint8_t kDown = 1, kActive = 4, kDisabled = 3, kLinkUp = 5;
+constexpr uint32_t kEventDeviceFatal = 8;
 
 struct State {
   std::mutex mutex;
@@ -179,8 +177,7 @@ void Happen(Device& device, const ScriptStep& step) {
   constexpr uint32_t kPort = 1;
   switch (step.kind) {
     case ScriptStep::kPortEvent:
-      if (step.event == kPortError) device.SetPortState(kPort, kDown, kDisabled);
-      if (step.event == kPortActiveEvent) device.SetPortState(kPort, kActive, kLinkUp);
+      device.Move(step);
       MoveStage(device.world().image(), step);
       Tell(device, kPort, step.event);
       break;

@@ -456,7 +456,7 @@ TEST_P(PortSpeedOf, LanesTimesSpeed) {
   EXPECT_EQ(500u, Speed(1, 64)) << "1X HDR";
   EXPECT_EQ(4000u, Speed(16, 256)) << "2X XDR";
   EXPECT_EQ(100u, Speed(2, 3)) << "4X of what is no speed";
-  FindDevice(0)->SetPortState(1, /*IB_PORT_DOWN=*/1, 3);
+  FindDevice(0)->Become(kPortDown);
   EXPECT_EQ(0u, Speed(2, 32));
 }
 

@@ -17,6 +17,8 @@ class AccessMode {
   AccessMode(int flags) : mode_(flags & O_ACCMODE) {}
   // 0, or -EBADF.
   int CheckRead() const { return mode_ == O_RDONLY || mode_ == O_RDWR ? 0 : -EBADF; }
+  // The same of a node that nothing reads from (no read in its file_operations): -EBADF or -EINVAL.
+  int RefuseRead() const { return CheckRead() != 0 ? -EBADF : -EINVAL; }
   int CheckWrite() const { return mode_ == O_WRONLY || mode_ == O_RDWR ? 0 : -EBADF; }
 
  private:

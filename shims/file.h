@@ -39,6 +39,8 @@ class File {
   // What fstat says of it: S_IFCHR | permissions, and st_rdev; false: leave the backing file's own
   // answer.
   virtual bool StatAs(unsigned int* mode, uint64_t* rdev) const;
+  // By StatAs, a device node.
+  bool IsNode() const;
   // Opened for reading only, whatever the backing descriptor is: F_GETFL says O_RDONLY, and poll
   // never says that it can be written to.
   virtual bool ReadOnly() const { return false; }

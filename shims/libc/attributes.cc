@@ -128,9 +128,7 @@ Look DescriptorLook(int fd, uint32_t mode, uint64_t size) {
 bool IsOpenNode(int fd, Located* where) {
   if (!(BitsOf(fd) & kFake)) return false;
   const std::shared_ptr<File> file = FdTable::Get(fd);
-  unsigned mode = 0;
-  uint64_t rdev = 0;
-  if (file == nullptr || !file->StatAs(&mode, &rdev) || !S_ISCHR(mode)) return false;
+  if (file == nullptr || !file->IsNode()) return false;
   Locate(AT_FDCWD, file->Name(), where);
   return where->kind == Located::Kind::kNode;
 }

@@ -24,10 +24,10 @@ enum class Change : uint8_t {
   kContent,  // its length
 };
 
-struct Place {
-  Located where;
-  bool ours() const { return where.sysfs || where.dev || where.kind == Located::Kind::kNode; }
-};
+// Not only redirected: a part of the world.
+bool IsOurs(const Located& where) {
+  return where.sysfs || where.dev || where.kind == Located::Kind::kNode;
+}
 
 int Unmodelled(const char* call) {
   char text[80];
@@ -63,26 +63,26 @@ int Refuse(const Located& where, Change change, bool follow, const char* call) {
 }
 
 // Where the path leads, if that is the world's business.
-bool Concerns(int dirfd, const char* path, bool follow, Place* place) {
+bool Concerns(int dirfd, const char* path, bool follow, Located* where) {
   if (VABI_LIKELY(!MayConcern(dirfd, path))) return false;
-  Locate(dirfd, path, &place->where, follow);
-  return place->where.kind != Located::Kind::kNative;
+  Locate(dirfd, path, where, follow);
+  return where->kind != Located::Kind::kNative;
 }
 
 // `native(dirfd, path)` makes the call.
 template <typename Native>
 int At(int dirfd, const char* path, bool follow, Change change, const char* call, Native native) {
-  Place place;
-  if (VABI_LIKELY(!Concerns(dirfd, path, follow, &place))) {
+  Located where;
+  if (VABI_LIKELY(!Concerns(dirfd, path, follow, &where))) {
     const int result = native(dirfd, path);
     if (VABI_LIKELY(result == 0 || !follow || errno != ENOENT || !Active())) return result;
     // A link of the machine's into the world.
     char target[kMaxPath];
     if (path == nullptr || !LeadsIntoWorld(dirfd, path, target)) return result;
-    if (!Concerns(dirfd, target, follow, &place)) return result;
+    if (!Concerns(dirfd, target, follow, &where)) return result;
   }
-  if (!place.ours()) return native(AT_FDCWD, place.where.real);
-  return Answer(Refuse(place.where, change, follow, call));
+  if (!IsOurs(where)) return native(AT_FDCWD, where.real);
+  return Answer(Refuse(where, change, follow, call));
 }
 
 template <typename Native>
@@ -96,27 +96,27 @@ int Here(const char* path, bool follow, Change change, const char* call, Native 
 template <typename Native>
 int Between(int old_dirfd, const char* old_path, int new_dirfd, const char* new_path,
             Change old_change, bool follow, const char* call, Native native) {
-  Place from, to;
+  Located from, to;
   const bool old_concerns = Concerns(old_dirfd, old_path, follow, &from);
   const bool new_concerns = Concerns(new_dirfd, new_path, false, &to);
   if (VABI_LIKELY(!old_concerns && !new_concerns))
     return native(old_dirfd, old_path, new_dirfd, new_path);
-  const bool old_ours = old_concerns && from.ours(), new_ours = new_concerns && to.ours();
+  const bool old_ours = old_concerns && IsOurs(from), new_ours = new_concerns && IsOurs(to);
   if (!old_ours && !new_ours) {
-    return native(old_dirfd, old_concerns ? from.where.real : old_path, new_dirfd,
-                  new_concerns ? to.where.real : new_path);
+    return native(old_dirfd, old_concerns ? from.real : old_path, new_dirfd,
+                  new_concerns ? to.real : new_path);
   }
-  if (old_ours != new_ours || from.where.sysfs != to.where.sysfs) return Answer(-EXDEV);
+  if (old_ours != new_ours || from.sysfs != to.sysfs) return Answer(-EXDEV);
   struct ::stat64 st = {};
-  const int found = StatLocated(from.where, AT_SYMLINK_NOFOLLOW, &st);
+  const int found = StatLocated(from, AT_SYMLINK_NOFOLLOW, &st);
   if (found < 0) return Answer(found);
-  if (!from.where.sysfs) return Answer(Unmodelled(call));
+  if (!from.sysfs) return Answer(Unmodelled(call));
   const Change change = S_ISDIR(st.st_mode) ? Change::kRemoveFolder : old_change;
-  return Answer(RefuseInSysfs(from.where, change, st));
+  return Answer(RefuseInSysfs(from, change, st));
 }
 
 // The same by a descriptor.
-bool IsOurs(int fd) { return (BitsOf(fd) & (kFake | kSysfs | kDevFolder)) != 0; }
+bool IsOursByFd(int fd) { return (BitsOf(fd) & (kFake | kSysfs | kDevFolder)) != 0; }
 
 }  // namespace
 }  // namespace vabi::libc
@@ -137,10 +137,10 @@ using namespace vabi::libc;  // NOLINT: this file defines libc's names
       return original::name()(folder, where __VA_OPT__(, ) __VA_ARGS__);                       \
     });                                                                                        \
   }
-#define VABI_FD(name, params, ...)                                                      \
-  int wrap_##name(int fd VABI_PARAMS params) {                                          \
-    return VABI_UNLIKELY(IsOurs(fd)) ? Answer(Unmodelled(#name))                        \
-                                     : original::name()(fd __VA_OPT__(, ) __VA_ARGS__); \
+#define VABI_FD(name, params, ...)                                                          \
+  int wrap_##name(int fd VABI_PARAMS params) {                                              \
+    return VABI_UNLIKELY(IsOursByFd(fd)) ? Answer(Unmodelled(#name))                        \
+                                         : original::name()(fd __VA_OPT__(, ) __VA_ARGS__); \
   }
 
 VABI_HERE(chmod, true, kLook, (mode_t mode), mode)
@@ -192,8 +192,8 @@ int wrap_unlinkat(int dirfd, const char* path, int flags) {
 }
 // glibc's sysdeps/posix/remove.c: a folder when it is no file.
 int wrap_remove(const char* path) {
-  Place place;
-  if (VABI_LIKELY(!Concerns(AT_FDCWD, path, false, &place))) return original::remove()(path);
+  Located where;
+  if (VABI_LIKELY(!Concerns(AT_FDCWD, path, false, &where))) return original::remove()(path);
   if (wrap_unlink(path) == 0) return 0;
   return errno == EISDIR || errno == EPERM ? wrap_rmdir(path) : -1;
 }

@@ -2,7 +2,6 @@
 // What only files with content of their own have: a length, something to be written back. A device
 // has neither, whatever stands behind its descriptor.
 #include <fcntl.h>
-#include <sys/stat.h>
 
 #include "shims/libc/descriptors.h"
 #include "shims/libc/originals.h"
@@ -14,9 +13,7 @@ namespace {
 bool IsDevice(int fd) {
   if (VABI_LIKELY((BitsOf(fd) & kFake) == 0)) return false;
   const std::shared_ptr<vabi::File> file = vabi::FdTable::Get(fd);
-  unsigned mode = 0;
-  uint64_t rdev = 0;
-  return file != nullptr && !file->PathOnly() && file->StatAs(&mode, &rdev) && S_ISCHR(mode);
+  return file != nullptr && file->IsNode() && !file->PathOnly();
 }
 
 // fs/open.c: vfs_fallocate, in its order.

@@ -70,10 +70,6 @@ void CmFile::Signal() {
   signalled_ = wanted;
 }
 
-int CmFile::CheckRead() const {
-  const int error = access_.CheckRead();
-  return error != 0 ? error : -EINVAL;
-}
 ssize_t CmFile::Read(void*, size_t, bool) { return CheckRead(); }
 
 // ucma_write

@@ -29,7 +29,7 @@ class CmFile : public File {
   // ucma_fops has a write, and nothing that reads.
   ssize_t Read(void* user, size_t size, bool nonblock) override;
   ssize_t Write(const void* user, size_t size) override;
-  int CheckRead() const override;
+  int CheckRead() const override { return access_.RefuseRead(); }
   int CheckWrite() const override { return access_.CheckWrite(); }
   void set_access_mode(AccessMode mode) { access_ = mode; }
   bool StatAs(unsigned int* mode, uint64_t* rdev) const override;

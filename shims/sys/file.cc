@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sys/stat.h>
 
 namespace vabi {
 
@@ -13,6 +14,11 @@ ssize_t File::Write(const void*, size_t) { return -EINVAL; }
 long File::Ioctl(unsigned long, void*) { return -ENOTTY; }
 long File::Mmap(void*, size_t, int, int, int64_t) { return -ENODEV; }
 bool File::StatAs(unsigned int*, uint64_t*) const { return false; }
+bool File::IsNode() const {
+  unsigned mode = 0;
+  uint64_t rdev = 0;
+  return StatAs(&mode, &rdev) && S_ISCHR(mode);
+}
 short File::PollAs(bool readable) const { return readable ? POLLIN | POLLRDNORM : 0; }
 ssize_t File::Send(const void*, size_t) { return -ENOTSOCK; }
 

@@ -12,7 +12,6 @@
 #include <cstring>
 #include <string>
 
-#include "shims/access_mode.h"
 #include "shims/sys/shared_memory.h"
 #include "shims/sys/sys.h"
 #include "shims/sys/user_space.h"
@@ -49,13 +48,7 @@ ssize_t UverbsFile::Write(const void* user, size_t size) {
   return RunWrite(*this, user, size);
 }
 
-// fs/read_write.c: vfs_read, vfs_write. uverbs_fops has a write, and nothing that reads.
 ssize_t UverbsFile::Read(void*, size_t, bool) { return CheckRead(); }
-int UverbsFile::CheckRead() const {
-  const int error = AccessMode(access_mode_).CheckRead();
-  return error != 0 ? error : -EINVAL;
-}
-int UverbsFile::CheckWrite() const { return AccessMode(access_mode_).CheckWrite(); }
 
 long UverbsFile::Ioctl(unsigned long request, void* argument) {
   ScriptCommand(device_);

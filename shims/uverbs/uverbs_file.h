@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "shims/access_mode.h"
 #include "shims/file.h"
 #include "shims/uverbs/call.h"
 #include "shims/uverbs/device.h"
@@ -26,8 +27,9 @@ class UverbsFile : public File, public std::enable_shared_from_this<UverbsFile> 
 
   ssize_t Read(void* user, size_t size, bool nonblock) override;
   ssize_t Write(const void* user, size_t size) override;
-  int CheckRead() const override;
-  int CheckWrite() const override;
+  // uverbs_fops has a write, and nothing that reads.
+  int CheckRead() const override { return access_.RefuseRead(); }
+  int CheckWrite() const override { return access_.CheckWrite(); }
   long Ioctl(unsigned long request, void* argument) override;
   long Mmap(void* address, size_t length, int protection, int flags, int64_t offset) override;
   bool StatAs(unsigned int* mode, uint64_t* rdev) const override;
@@ -46,8 +48,7 @@ class UverbsFile : public File, public std::enable_shared_from_this<UverbsFile> 
   void set_context(std::unique_ptr<Context> context);
   // Tells open files apart for good (addresses are used again).
   uint64_t serial() const { return serial_; }
-  // O_RDONLY, O_WRONLY or O_RDWR as opened.
-  void set_access_mode(int mode) { access_mode_ = mode; }
+  void set_access_mode(AccessMode mode) { access_ = mode; }
 
   // Handles: the lowest free number from 0, as xa_alloc and idr_alloc give them. Reserve, then
   // Commit or Abandon. Numbers are one space for all types, or one for each (knob uverbs.handles).
@@ -84,7 +85,7 @@ class UverbsFile : public File, public std::enable_shared_from_this<UverbsFile> 
   Device& device_;
   int node_;
   uint64_t serial_;
-  int access_mode_ = 2;
+  AccessMode access_;
   bool released_ = false;
   mutable std::recursive_mutex mutex_;
   std::unique_ptr<Context> context_;

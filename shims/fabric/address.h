@@ -40,6 +40,8 @@ void VisitGroup(const uint8_t gid[16], void (*visit)(Endpoint*, void*), void* ar
 
 // The GID entry of a port as AddDevice was told it; null: none. `*type`: enum ib_uverbs_gid_type.
 const uint8_t* SourceGid(uint32_t device, uint8_t port, uint32_t index, uint8_t* type = nullptr);
+// The endpoint sends as that entry of its port's table from now on; where there is none, as before.
+void SendAs(Endpoint* endpoint, uint32_t index);
 // False: Ethernet, or a port that AddDevice was not told of.
 bool IsInfiniband(uint32_t device, uint8_t port);
 

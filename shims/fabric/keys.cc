@@ -200,6 +200,11 @@ const uint8_t* SourceGid(uint32_t device, uint8_t port, uint32_t index, uint8_t*
   return nullptr;
 }
 
+void SendAs(Endpoint* endpoint, uint32_t index) {
+  const uint8_t* gid = SourceGid(endpoint->device, endpoint->port, index);
+  if (gid != nullptr) memcpy(endpoint->gid, gid, sizeof(endpoint->gid));
+}
+
 bool IsInfiniband(uint32_t device, uint8_t port) {
   for (const PortAddress& one : Get().ports) {
     if (one.device == device && one.port == port) return one.infiniband;

@@ -15,15 +15,15 @@ bool Inside(const MemoryKey& key, uint64_t address, uint64_t length) {
   return address >= key.iova && length <= key.length && address - key.iova <= key.length - length;
 }
 
-SgeFault MapParts(uint32_t device, uint32_t pd, const MemoryKey& key, uint64_t address,
-                  uint64_t length, uint32_t access, Spans* out);
+SgeFault MapParts(uint32_t device, const MemoryKey& key, uint64_t address, uint64_t length,
+                  uint32_t access, Spans* out);
 
 // Bytes that a region's or an indirect key names; who may use it has been looked at.
 SgeFault MapKey(uint32_t device, const MemoryKey& key, uint64_t address, uint64_t length,
                 uint32_t access, Spans* out) {
   if (!Inside(key, address, length)) return SgeFault::kRange;
   if (key.kind == MemoryKey::Kind::kIndirect)
-    return MapParts(device, key.pd, key, address, length, access, out);
+    return MapParts(device, key, address, length, access, out);
   if (out->count == kMaxSge) return SgeFault::kRange;  // too many pieces for one message
   out->on_demand |= (key.access & kAccessOnDemand) != 0;
   out->Add(key.base + (address - key.iova), length);
@@ -31,8 +31,8 @@ SgeFault MapKey(uint32_t device, const MemoryKey& key, uint64_t address, uint64_
 }
 
 // The parts are other regions of the same domain (no indirect ones).
-SgeFault MapParts(uint32_t device, uint32_t pd, const MemoryKey& key, uint64_t address,
-                  uint64_t length, uint32_t access, Spans* out) {
+SgeFault MapParts(uint32_t device, const MemoryKey& key, uint64_t address, uint64_t length,
+                  uint32_t access, Spans* out) {
   uint64_t skip = address - key.iova;
   const bool writes =
       (access & (kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteAtomic)) != 0;
@@ -43,7 +43,7 @@ SgeFault MapParts(uint32_t device, uint32_t pd, const MemoryKey& key, uint64_t a
       const uint64_t size = std::min(part.length - passed, length);
       if (size == 0) continue;
       const MemoryKey* region = FindKey(device, part.lkey);
-      if (region == nullptr || region->kind != MemoryKey::Kind::kRegion || region->pd != pd ||
+      if (region == nullptr || region->kind != MemoryKey::Kind::kRegion || region->pd != key.pd ||
           region->invalidated || (writes && (region->access & kAccessLocalWrite) == 0)) {
         return SgeFault::kKey;
       }

@@ -53,8 +53,7 @@ constexpr uint16_t kSetFlowTableEntry = 0x936, kCreatePsv = 0x600;
 constexpr uint16_t kOfQueuePairs[] = {0x50b, 0x502, 0x50e, 0x503, 0x504,
                                       0x505, 0x506, 0x507, 0x50a};
 constexpr uint16_t kQueryDct = 0x713, kQueryCq = 0x402, kModifyCq = 0x403, kQueryMkey = 0x201,
-                   kModifyGeneral = 0xa01, kQueryGeneral = 0xa02, kCreateMkeyOpcode = 0x200,
-                   kCreateGeneral = 0xa00;
+                   kModifyGeneral = 0xa01, kQueryGeneral = 0xa02;
 
 template <size_t kCount>
 bool In(const uint16_t (&list)[kCount], uint16_t opcode) {
@@ -241,13 +240,17 @@ int QueryEqn(IoctlCall& call) {
   return call.CopyOut(VABI_C(MLX5_IB_ATTR_DEVX_QUERY_EQN_DEV_EQN), &eqn, sizeof(eqn));
 }
 
-// What needs a DEVX context answers so first.
-int NeedsUid(IoctlCall& call, const char* what) {
+// What needs a DEVX context asks for it first.
+int CheckUid(IoctlCall& call) {
   if (call.file.context() == nullptr) return call.Refuse(RuleId::mlx5_no_context);
   if (call.Violates(RuleId::mlx5_devx_no_uid, !ContextOf(call.file).devx)) {
     return call.Refuse(RuleId::mlx5_devx_no_uid);
   }
-  return call.Unmodelled(what);
+  return 0;
+}
+int NeedsUid(IoctlCall& call, const char* what) {
+  const int error = CheckUid(call);
+  return error != 0 ? error : call.Unmodelled(what);
 }
 // MLX5_CMD_STAT_* to an errno (mlx5/core/cmd.c:cmd_status_to_err)
 int ErrnoOf(PrmStatus status) {
@@ -269,9 +272,7 @@ int CheckObjectCommand(IoctlCall& call, std::span<const uint8_t> in, bool listed
   if (call.Violates(RuleId::mlx5_devx_tunnel, PrmGet(in, prm::kTunnel) != 0)) {
     return call.Refuse(RuleId::mlx5_devx_tunnel);
   }
-  if (call.Violates(RuleId::mlx5_devx_no_uid, !ContextOf(call.file).devx)) {
-    return call.Refuse(RuleId::mlx5_devx_no_uid);
-  }
+  if (const int error = CheckUid(call)) return error;
   if (call.Violates(RuleId::mlx5_devx_not_of_objects, !listed))
     return call.Refuse(RuleId::mlx5_devx_not_of_objects);
   return 0;
@@ -300,7 +301,8 @@ int CreateObject(IoctlCall& call) {
                       (opcode == kCreatePsv && PrmGet(in, {64, 4}) == 1);
   if (const int error = CheckObjectCommand(call, in, listed)) return error;
   if (call.Violates(RuleId::mlx5_devx_mkey_length,
-                    opcode == kCreateMkeyOpcode && in.size() < prm::kCreateMkeyLeast)) {
+                    opcode == static_cast<uint16_t>(PrmOpcode::kCreateMkey) &&
+                        in.size() < prm::kCreateMkeyLeast)) {
     return call.Refuse(RuleId::mlx5_devx_mkey_length);
   }
   std::vector<uint8_t> out(call.Length(VABI_C(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT)));
@@ -318,19 +320,19 @@ int CreateObject(IoctlCall& call) {
 uint64_t NamedObject(std::span<const uint8_t> in) {
   const auto opcode = static_cast<uint16_t>(PrmGet(in, prm::kOpcode));
   const uint64_t number = PrmGet(in, prm::kNumber);
-  if (In(kOfQueuePairs, opcode)) return uint64_t{0x500} << 32 | number;
+  if (In(kOfQueuePairs, opcode)) return EncodedId(PrmOpcode::kCreateQp, number);
   switch (opcode) {
     case kQueryDct:
-      return uint64_t{0x710} << 32 | number;
+      return EncodedId(PrmOpcode::kCreateDct, number);
     case kQueryCq:
     case kModifyCq:
-      return uint64_t{0x400} << 32 | number;
+      return EncodedId(PrmOpcode::kCreateCq, number);
     case kQueryMkey:
-      return uint64_t{kCreateMkeyOpcode} << 32 | number;
+      return EncodedId(PrmOpcode::kCreateMkey, number);
     case kModifyGeneral:
     case kQueryGeneral:
-      return PrmGet(in, prm::kObjectType) << 48 | uint64_t{kCreateGeneral} << 32 |
-             PrmGet(in, prm::kObjectId);
+      return EncodedId(PrmOpcode::kCreateGeneralObject, PrmGet(in, prm::kObjectId),
+                       PrmGet(in, prm::kObjectType));
     default:
       return 0;
   }
@@ -343,11 +345,12 @@ bool Names(Object& object, uint64_t named) {
       const auto& qp = static_cast<Qp&>(object);
       const auto* state = static_cast<const QueuePairState*>(qp.driver.get());
       if (state != nullptr && state->dynamic == Dynamic::kTarget)
-        return named == (uint64_t{0x710} << 32 | state->pair->qpn);
-      return named == (uint64_t{0x500} << 32 | qp.qp_num);
+        return named == EncodedId(PrmOpcode::kCreateDct, state->pair->qpn);
+      return named == EncodedId(PrmOpcode::kCreateQp, qp.qp_num);
     }
     case ObjectType::kCq:
-      return named == (uint64_t{0x400} << 32 | StateOf(static_cast<Cq&>(object)).queue->number());
+      return named ==
+             EncodedId(PrmOpcode::kCreateCq, StateOf(static_cast<Cq&>(object)).queue->number());
     case ObjectType::kPrivate: {
       if (object.private_type != static_cast<uint16_t>(VABI_C(MLX5_IB_OBJECT_DEVX_OBJ)))
         return false;
@@ -400,10 +403,7 @@ bool Writable(uint64_t access) {
 
 // devx_umem_get, devx_umem_find_best_pgsize
 int RegisterMemory(IoctlCall& call) {
-  if (call.file.context() == nullptr) return call.Refuse(RuleId::mlx5_no_context);
-  if (call.Violates(RuleId::mlx5_devx_no_uid, !ContextOf(call.file).devx)) {
-    return call.Refuse(RuleId::mlx5_devx_no_uid);
-  }
+  if (const int error = CheckUid(call)) return error;
   uint64_t access = 0, address = 0, length = 0;
   const auto allowed = static_cast<uint64_t>(call.world.Knob(KnobId::mlx5_devx_umem_access));
   if (const int error =

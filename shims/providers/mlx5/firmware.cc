@@ -14,9 +14,6 @@
 namespace vabi::mlx5 {
 namespace {
 
-FirmwareAnswer Fails(PrmStatus status) { return {.status = status, .object = nullptr}; }
-FirmwareAnswer Unknown(const char* what) { return {.unmodelled = what, .object = nullptr}; }
-
 struct IndirectKey final : DevxState {
   uint32_t device = 0, key = 0;
   ~IndirectKey() override {
@@ -47,7 +44,7 @@ FirmwareAnswer CreateMkey(IoctlCall& call, std::span<const uint8_t> in, std::spa
   const uint32_t index = NextKey(call.file.device()) >> 8;
   object->device = call.file.device().number();
   object->key = index << 8 | static_cast<uint32_t>(mkc(prm::kMkeyTag));
-  object->id = uint64_t{static_cast<uint16_t>(PrmOpcode::kCreateMkey)} << 32 | index;
+  object->id = EncodedId(PrmOpcode::kCreateMkey, index);
   PrmSet(out, prm::kNumber, index);
   std::lock_guard lock(fabric::Lock());
   fabric::AddKey(object->device, object->key, key);
@@ -56,8 +53,7 @@ FirmwareAnswer CreateMkey(IoctlCall& call, std::span<const uint8_t> in, std::spa
 }
 
 uint64_t GeneralId(GeneralObject type, uint32_t number) {
-  return uint64_t{static_cast<uint16_t>(type)} << 48 |
-         uint64_t{static_cast<uint16_t>(PrmOpcode::kCreateGeneralObject)} << 32 | number;
+  return EncodedId(PrmOpcode::kCreateGeneralObject, number, static_cast<uint16_t>(type));
 }
 
 // Numbers that no queue pair gets: connection managers give them to peers.

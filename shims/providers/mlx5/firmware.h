@@ -25,6 +25,9 @@ struct FirmwareAnswer {
   std::unique_ptr<DevxState> object;
 };
 
+inline FirmwareAnswer Fails(PrmStatus status) { return {.status = status, .object = nullptr}; }
+inline FirmwareAnswer Unknown(const char* what) { return {.unmodelled = what, .object = nullptr}; }
+
 // `out` comes zeroed; status and syndrome are filled in by the caller.
 FirmwareAnswer FirmwareCreate(IoctlCall& call, std::span<const uint8_t> in, std::span<uint8_t> out);
 // `object`: what the command names; it has been compared.

@@ -18,9 +18,6 @@
 namespace vabi::mlx5 {
 namespace {
 
-FirmwareAnswer Fails(PrmStatus status) { return {.status = status, .object = nullptr}; }
-FirmwareAnswer Unknown(const char* what) { return {.unmodelled = what, .object = nullptr}; }
-
 using Name = std::pair<uint32_t, uint32_t>;  // device, number
 
 // By name: memory and completion queues. Guarded by the mutex.
@@ -150,7 +147,7 @@ FirmwareAnswer CreateCqObject(IoctlCall& call, std::span<const uint8_t> in,
   if (geometry.buffer == 0 || geometry.doorbell == 0) return Fails(PrmStatus::kBadResource);
   const uint32_t number = call.file.device().NextNumber() & 0xffffff;
   object->device = device;
-  object->id = uint64_t{0x400} << 32 | number;
+  object->id = EncodedId(PrmOpcode::kCreateCq, number);
   {
     std::lock_guard lock(fabric::Lock());
     object->queue = std::make_unique<CompletionQueue>(number, geometry, nullptr,
@@ -199,7 +196,7 @@ FirmwareAnswer CreateQpObject(IoctlCall& call, std::span<const uint8_t> in,
   pair.qpn = call.file.device().NextQpn();
   pair.pd = pd;
   pair.service = fabric::Service::kRc;
-  object->id = uint64_t{0x500} << 32 | pair.qpn;
+  object->id = EncodedId(PrmOpcode::kCreateQp, pair.qpn);
   PrmSet(out, prm::kNumber, pair.qpn);
   {
     std::lock_guard lock(fabric::Lock());
@@ -247,8 +244,7 @@ FirmwareAnswer ModifyQpObject(DevxState& state, std::span<const uint8_t> in) {
         address.sgid_index = static_cast<uint8_t>(get(Path(72, 8)));
         for (uint16_t i = 0; i < 16; ++i)
           address.dgid[i] = static_cast<uint8_t>(get(Path(static_cast<uint16_t>(128 + 8 * i), 8)));
-        const uint8_t* gid = fabric::SourceGid(pair.device, pair.port, address.sgid_index);
-        if (gid != nullptr) std::memcpy(pair.gid, gid, sizeof(pair.gid));
+        fabric::SendAs(&pair, address.sgid_index);
         pair.state = EndpointState::kRtr;
         break;
       }

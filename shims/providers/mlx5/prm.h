@@ -75,9 +75,16 @@ enum class PrmOpcode : uint16_t {
   kCreateCq = 0x400,
   kCreateQp = 0x500,
   kRts2RtsQp = 0x505,
+  kCreateDct = 0x710,
   kCreateGeneralObject = 0xa00,
 };
 enum class GeneralObject : uint16_t { kReservedQpn = 0x2c, kAvQpMapping = 0x3a };
+
+// devx.c:get_enc_obj_id: an object by the command that made it, with its type where one command
+// makes several, and its number.
+constexpr uint64_t EncodedId(PrmOpcode made_by, uint64_t number, uint64_t type = 0) {
+  return type << 48 | uint64_t{static_cast<uint16_t>(made_by)} << 32 | number;
+}
 
 // MLX5_CMD_STAT_* (linux/mlx5/device.h)
 enum class PrmStatus : uint8_t {

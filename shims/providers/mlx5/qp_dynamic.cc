@@ -64,8 +64,7 @@ int ToRtr(Call& call, Qp& qp, const QpAttributes& attr, uint32_t mask) {
     pair.mtu = 128u << attr.path_mtu;
     pair.address = attr.address;
     pair.lid = qp.device->port(pair.port).lid;
-    const uint8_t* gid = fabric::SourceGid(pair.device, pair.port, attr.address.sgid_index);
-    if (gid != nullptr) std::memcpy(pair.gid, gid, sizeof(pair.gid));
+    fabric::SendAs(&pair, attr.address.sgid_index);
     pair.state = EndpointState::kRtr;
     fabric::AddEndpoint(&pair);
   }

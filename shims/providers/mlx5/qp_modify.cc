@@ -211,9 +211,7 @@ class Modifier {
     pair.port = attr_.port_num != 0 ? attr_.port_num : 1;
     pair.lid = port.lid;
     if ((mask_ & kQpAv) != 0) pair.address = attr_.address;
-    const uint8_t index = pair.address.is_global ? pair.address.sgid_index : 0;
-    const uint8_t* gid = fabric::SourceGid(pair.device, pair.port, index);
-    if (gid != nullptr) std::memcpy(pair.gid, gid, sizeof(pair.gid));
+    fabric::SendAs(&pair, pair.address.is_global ? pair.address.sgid_index : 0);
     if (qp_.qp_type == kQptUd) {
       pair.mtu = MtuBytes(port.active_mtu);
     } else if ((mask_ & kQpPathMtu) != 0) {

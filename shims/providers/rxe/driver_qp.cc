@@ -221,8 +221,7 @@ int RxeDriver::ModifyQp(Call& call, Qp& qp, QpState next, const QpAttributes& at
   if ((mask & kQpQkey) != 0) state.qkey = attr.qkey;
   if ((mask & kQpAv) != 0) {
     state.address = attr.address;
-    const uint8_t* gid = fabric::SourceGid(state.device, state.port, attr.address.sgid_index);
-    if (gid != nullptr) memcpy(state.gid, gid, sizeof(state.gid));
+    fabric::SendAs(&state, attr.address.sgid_index);
   }
   if ((mask & kQpPathMtu) != 0 && !datagrams) state.mtu = 128u << attr.path_mtu;
   if ((mask & kQpTimeout) != 0) state.timeout = attr.timeout;

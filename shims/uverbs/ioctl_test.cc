@@ -22,6 +22,13 @@ class IoctlTest : public UverbsTest {
     call.AddOut(C(VABI_C(UVERBS_ATTR_CREATE_CQ_RESP_CQE)), *cqe_reply);
     return call;
   }
+  Request InvokeAllocPd(Bytes* reply) {
+    Request call = New(VABI_C(UVERBS_OBJECT_DEVICE), VABI_C(UVERBS_METHOD_INVOKE_WRITE));
+    call.AddConst(C(VABI_C(UVERBS_ATTR_WRITE_CMD)), 3);
+    call.AddIn(C(VABI_C(UVERBS_ATTR_CORE_IN)), Bytes(8));
+    call.AddOut(C(VABI_C(UVERBS_ATTR_CORE_OUT)), *reply);
+    return call;
+  }
 };
 
 TEST_F(IoctlTest, CreatesAndDestroys) {
@@ -228,11 +235,8 @@ TEST_F(IoctlTest, ProbeOfLibibverbsAnswersEnospc) {
 
 TEST_F(IoctlTest, InvokeWriteMarksTheCoreReply) {
   OpenContext();
-  Request call = New(VABI_C(UVERBS_OBJECT_DEVICE), VABI_C(UVERBS_METHOD_INVOKE_WRITE));
   Bytes reply(4);
-  call.AddConst(C(VABI_C(UVERBS_ATTR_WRITE_CMD)), 3);
-  call.AddIn(C(VABI_C(UVERBS_ATTR_CORE_IN)), Bytes(8));
-  call.AddOut(C(VABI_C(UVERBS_ATTR_CORE_OUT)), reply);
+  Request call = InvokeAllocPd(&reply);
   ASSERT_EQ(0, Ioctl(call));
   EXPECT_TRUE(call.Written(C(VABI_C(UVERBS_ATTR_CORE_OUT))));
 }
@@ -240,11 +244,8 @@ TEST_F(IoctlTest, InvokeWriteMarksTheCoreReply) {
 // ib_user_verbs.h: the request of a command with a reply starts with `response`, an address.
 TEST_F(IoctlTest, TracesNoValueOfARequestThatIsTheAddressOfItsReply) {
   OpenContext();
-  Request call = New(VABI_C(UVERBS_OBJECT_DEVICE), VABI_C(UVERBS_METHOD_INVOKE_WRITE));
   Bytes reply(4);
-  call.AddConst(C(VABI_C(UVERBS_ATTR_WRITE_CMD)), 3);
-  call.AddIn(C(VABI_C(UVERBS_ATTR_CORE_IN)), Bytes(8));
-  call.AddOut(C(VABI_C(UVERBS_ATTR_CORE_OUT)), reply);
+  Request call = InvokeAllocPd(&reply);
   ASSERT_EQ(0, Ioctl(call));
   EXPECT_EQ("ALLOC_PD", Last()["inner"]);
   EXPECT_EQ(3, Last()["attrs"][0]["value"]) << "the command";

@@ -26,7 +26,7 @@ class DataPath : public Mlx5Test {
     OpenContext();
     channel_ = Channel();
     MakeCq(&cq_, channel_);
-    for (uint32_t i = 0; i < 32768; ++i) memory_.base()[i] = static_cast<uint8_t>(i * 7 + 1);
+    FillMemory();
   }
   void Pair(uint8_t type = 2) {
     left_.type = right_.type = type;
@@ -37,9 +37,7 @@ class DataPath : public Mlx5Test {
   }
   Bytes Data(const uint8_t* at, uint32_t length, size_t before = 16) {
     Bytes wqe(before + 16);
-    Put32(wqe.data() + before, length);
-    Put32(wqe.data() + before + 4, lkey_);
-    Put64(wqe.data() + before + 8, Address(at));
+    PutPointer(wqe.data() + before, at, length, lkey_);
     return wqe;
   }
   Bytes Remote(const uint8_t* to, const uint8_t* from, uint32_t length) {
@@ -48,20 +46,11 @@ class DataPath : public Mlx5Test {
     Put32(wqe.data() + 24, lkey_);
     return wqe;
   }
-  const uint8_t* Next(uint8_t opcode) {
-    const uint8_t* cqe = cq_.Poll();
-    EXPECT_NE(nullptr, cqe);
-    if (cqe == nullptr) return none_;
-    EXPECT_EQ(opcode, cqe[63] >> 4);
-    return cqe;
-  }
-  uint8_t* From(size_t offset = 0) { return memory_.At(offset); }
-  uint8_t* To(size_t offset = 0) { return memory_.At(32768 + offset); }
+  const uint8_t* Next(uint8_t opcode) { return Mlx5Test::Next(cq_, opcode); }
 
   Cq cq_;
   Qp left_, right_;
   int channel_ = -1;
-  uint8_t none_[64] = {};
 };
 
 TEST_F(DataPath, SendArrives) {

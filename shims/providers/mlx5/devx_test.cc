@@ -24,7 +24,7 @@ class DevxTest : public Mlx5Test {
     std::memcpy(&pdn_, reply.data() + 4, 4);
     pd_ = In(reply).U32(VABI_F(ib_uverbs_alloc_pd_resp, pd_handle));
     ASSERT_GT(Mr(memory_.base(), memory_.size(), &lkey_), 0);
-    for (uint32_t i = 0; i < 32768; ++i) memory_.base()[i] = static_cast<uint8_t>(i * 7 + 1);
+    FillMemory();
   }
   Request Method(ConstId object, ConstId method) {
     return Request(static_cast<uint16_t>(C(object)), static_cast<uint16_t>(C(method)),
@@ -221,9 +221,7 @@ class KeyUpdateTest : public DevxTest {
     Bytes all((parts.size() + 3) / 4 * 64);
     uint8_t* at = all.data();
     for (const Part& part : parts) {
-      Put32(at, part.length);
-      Put32(at + 4, lkey_);
-      Put64(at + 8, Address(part.at));
+      PutPointer(at, part.at, part.length, lkey_);
       at += 16;
     }
     return all;
@@ -258,19 +256,10 @@ class KeyUpdateTest : public DevxTest {
     qp.Post(wqe, opcode, kSignaled, immediate);
     Settle();
   }
-  const uint8_t* Next(uint8_t opcode) {
-    const uint8_t* cqe = cq_.Poll();
-    EXPECT_NE(nullptr, cqe);
-    if (cqe == nullptr) return none_;
-    EXPECT_EQ(opcode, cqe[63] >> 4);
-    return cqe;
-  }
-  uint8_t* From(size_t offset = 0) { return memory_.At(offset); }
-  uint8_t* To(size_t offset = 0) { return memory_.At(32768 + offset); }
+  const uint8_t* Next(uint8_t opcode) { return Mlx5Test::Next(cq_, opcode); }
 
   Cq cq_{64, 64};
   Qp left_{64, 16}, right_{64, 16};
-  uint8_t none_[64] = {};
 };
 
 TEST_F(KeyUpdateTest, AListIsSentAndReceived) {
@@ -487,9 +476,7 @@ TEST_F(QueuesTest, MessagesArrive) {
   ToRts(right, left);
   right.qp.Receive(memory_.At(32768), 100, lkey_);
   Bytes wqe(32);
-  Put32(wqe.data() + 16, 60);
-  Put32(wqe.data() + 20, lkey_);
-  Put64(wqe.data() + 24, Address(memory_.base()));
+  PutPointer(wqe.data() + 16, memory_.base(), 60, lkey_);
   left.qp.Post(wqe, kSend, kSignaled);
   Settle();
   EXPECT_EQ(0, std::memcmp(memory_.At(32768), memory_.base(), 60));

@@ -27,7 +27,7 @@ class DynamicTest : public Mlx5Test {
     OpenContext();
     MakeCq(&cq_);
     ASSERT_GT(MakeSrq(&srq_, SrqPrivate(srq_).bytes()), 0) << LastRule();
-    for (uint32_t i = 0; i < 32768; ++i) memory_.base()[i] = static_cast<uint8_t>(i * 7 + 1);
+    FillMemory();
     initiator_.type = target_.type = kDriver;
   }
   // CREATE_QP, extended or not; the initiator has no receive queue.
@@ -112,25 +112,13 @@ class DynamicTest : public Mlx5Test {
   }
   void Data(Bytes* wqe, const uint8_t* at, uint32_t length) {
     wqe->resize(wqe->size() + 16);
-    uint8_t* segment = wqe->data() + wqe->size() - 16;
-    Put32(segment, length);
-    Put32(segment + 4, lkey_);
-    Put64(segment + 8, Address(at));
+    PutPointer(wqe->data() + wqe->size() - 16, at, length, lkey_);
   }
-  const uint8_t* Next(uint8_t opcode) {
-    const uint8_t* cqe = cq_.Poll();
-    EXPECT_NE(nullptr, cqe);
-    if (cqe == nullptr) return none_;
-    EXPECT_EQ(opcode, cqe[63] >> 4);
-    return cqe;
-  }
-  uint8_t* From(size_t offset = 0) { return memory_.At(offset); }
-  uint8_t* To(size_t offset = 0) { return memory_.At(32768 + offset); }
+  const uint8_t* Next(uint8_t opcode) { return Mlx5Test::Next(cq_, opcode); }
 
   Cq cq_{64, 64};
   Srq srq_{16};
   Qp initiator_{16, 0}, target_{0, 0};
-  uint8_t none_[64] = {};
 };
 
 TEST_F(DynamicTest, ATargetGetsItsNumberOnItsWayToRtr) {

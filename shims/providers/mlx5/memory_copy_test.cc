@@ -16,18 +16,13 @@ class MemoryCopyTest : public Mlx5Test {
     MakeCq(&cq_);
     MakeQp(cq_, cq_, &qp_);
     Connect(qp_, qp_.number);
-    for (uint32_t i = 0; i < 32768; ++i) memory_.base()[i] = static_cast<uint8_t>(i * 7 + 1);
-  }
-  static void Pointer(uint8_t* segment, const uint8_t* at, uint32_t length, uint32_t key) {
-    Put32(segment, length);
-    Put32(segment + 4, key);
-    Put64(segment + 8, Address(at));
+    FillMemory();
   }
   void Copy(const uint8_t* from, uint32_t length, uint32_t key, const uint8_t* to,
             uint32_t target_length, uint32_t target_key, uint8_t modifier = kDma) {
     Bytes wqe(64);
-    Pointer(wqe.data() + 32, from, length, key);
-    Pointer(wqe.data() + 48, to, target_length, target_key);
+    PutPointer(wqe.data() + 32, from, length, key);
+    PutPointer(wqe.data() + 48, to, target_length, target_key);
     const uint32_t block = qp_.posted_blocks;
     qp_.Post(wqe, kMmo, kSignaled);
     qp_.Block(block)[0] = modifier;
@@ -40,8 +35,6 @@ class MemoryCopyTest : public Mlx5Test {
     EXPECT_EQ(syndrome, cqe[55]);
     for (uint32_t i = 0; i < 4096; ++i) ASSERT_EQ(0, To()[i]) << "nothing is written";
   }
-  uint8_t* From() { return memory_.base(); }
-  uint8_t* To() { return memory_.At(32768); }
 
   Cq cq_{16};
   Qp qp_;

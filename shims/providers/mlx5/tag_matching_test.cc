@@ -24,7 +24,7 @@ class TagsTest : public Mlx5Test {
   void SetUp() override {
     OpenContext();
     MakeCq(&cq_);
-    for (uint32_t i = 0; i < 32768; ++i) memory_.base()[i] = static_cast<uint8_t>(i * 7 + 1);
+    FillMemory();
   }
   long MakeTagSrq(uint32_t tags) {
     const size_t core = world().Size(VABI_S(ib_uverbs_create_srq_resp));
@@ -63,20 +63,12 @@ class TagsTest : public Mlx5Test {
     Put64(segment + 16, tag);
     Put64(segment + 24, mask);
     if (operation == 1) {
-      Put32(segment + 32, length);
-      Put32(segment + 36, length != 0 ? lkey_ : 0x100);
-      Put64(segment + 40, Address(at));
+      PutPointer(segment + 32, at, length, length != 0 ? lkey_ : 0x100);
     }
     command_.Post(wqe, kTags, 0);
     Settle();
   }
-  const uint8_t* Next(uint8_t opcode) {
-    const uint8_t* cqe = cq_.Poll();
-    EXPECT_NE(nullptr, cqe);
-    if (cqe == nullptr) return none_;
-    EXPECT_EQ(opcode, cqe[63] >> 4);
-    return cqe;
-  }
+  const uint8_t* Next(uint8_t opcode) { return Mlx5Test::Next(cq_, opcode); }
   // A completion of the shared queue's.
   const uint8_t* Told(uint8_t opcode, uint8_t answer) {
     const uint8_t* cqe = Next(opcode);
@@ -94,20 +86,15 @@ class TagsTest : public Mlx5Test {
     Put32(header + 4, context);
     Put64(header + 8, tag);
     Bytes wqe(48);
-    Put32(wqe.data() + 16, 16), Put32(wqe.data() + 20, lkey_);
-    Put64(wqe.data() + 24, Address(header));
-    Put32(wqe.data() + 32, length), Put32(wqe.data() + 36, lkey_);
-    Put64(wqe.data() + 40, Address(at));
+    PutPointer(wqe.data() + 16, header, 16, lkey_);
+    PutPointer(wqe.data() + 32, at, length, lkey_);
     left_.Post(wqe, kSend, kSignaled);
     Settle();
   }
-  uint8_t* From(size_t offset = 0) { return memory_.At(offset); }
-  uint8_t* To(size_t offset = 0) { return memory_.At(32768 + offset); }
 
   Cq cq_{64, 64};
   Srq srq_{16};
   Qp command_{16, 0}, left_{16, 16}, right_{16, 0};
-  uint8_t none_[64] = {};
 };
 
 TEST_F(TagsTest, AMessageGoesWhereItsTagIs) {

@@ -31,6 +31,12 @@ inline uint32_t Get16(const uint8_t* at) { return static_cast<uint32_t>(at[0] <<
 inline uint32_t Get32(const uint8_t* at) { return Get16(at) << 16 | Get16(at + 2); }
 inline uint64_t Get64(const uint8_t* at) { return uint64_t{Get32(at)} << 32 | Get32(at + 4); }
 inline uint64_t Address(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
+// struct mlx5_wqe_data_seg
+inline void PutPointer(uint8_t* segment, const void* at, uint32_t length, uint32_t key) {
+  Put32(segment, length);
+  Put32(segment + 4, key);
+  Put64(segment + 8, Address(at));
+}
 
 // Zeroed memory at a page's start.
 class Pages {
@@ -246,9 +252,7 @@ class Mlx5Test : public testing::Test {
     // Elements of 32 bytes: the chain, and one pointer.
     void Post(uint32_t slot, const void* at, uint32_t length, uint32_t key) {
       uint8_t* element = ring.At(size_t{slot} * 32);
-      Put32(element + 16, length);
-      Put32(element + 20, key);
-      Put64(element + 24, Address(at));
+      PutPointer(element + 16, at, length, key);
       Put32(record.base(), ++posted);
     }
   };
@@ -297,9 +301,7 @@ class Mlx5Test : public testing::Test {
     void Ring() { Put32(record.At(4), posted_blocks); }
     void Receive(const void* at, uint32_t length, uint32_t key) {
       uint8_t* element = ring.At(size_t{posted_receives & (receive_count - 1)} * 32);
-      Put32(element, length);
-      Put32(element + 4, key);
-      Put64(element + 8, Address(at));
+      PutPointer(element, at, length, key);
       Put32(element + 16, 0);
       Put32(element + 20, 0x100);
       Put32(record.base(), ++posted_receives);
@@ -392,6 +394,22 @@ class Mlx5Test : public testing::Test {
     ASSERT_GT(ToRtr(qp, dest), 0) << LastRule();
     ASSERT_GT(ToRts(qp), 0) << LastRule();
   }
+  // Where messages come from and go to, in memory_: what stands here tells its place, and there
+  // stands nothing.
+  void FillMemory() {
+    for (uint32_t i = 0; i < kHalf; ++i) *From(i) = static_cast<uint8_t>(i * 7 + 1);
+  }
+  uint8_t* From(size_t offset = 0) const { return memory_.At(offset); }
+  uint8_t* To(size_t offset = 0) const { return memory_.At(kHalf + offset); }
+  // The next completion, which has that opcode.
+  static const uint8_t* Next(Cq& cq, uint8_t opcode) {
+    static constexpr uint8_t kNone[64] = {};
+    const uint8_t* cqe = cq.Poll();
+    EXPECT_NE(nullptr, cqe);
+    if (cqe == nullptr) return kNone;
+    EXPECT_EQ(opcode, cqe[63] >> 4);
+    return cqe;
+  }
   // The NIC works until nothing is left to do.
   static void Settle() {
     // A queue that waits for its peer does no work, but counts.
@@ -412,7 +430,8 @@ class Mlx5Test : public testing::Test {
   std::shared_ptr<UverbsFile> file_;
   OpenedFds fds_;
   uint32_t pd_ = 0, lkey_ = 0;  // mlx5 has one key for both
-  Pages memory_{1 << 16};
+  static constexpr uint32_t kHalf = 32768;
+  Pages memory_{2 * kHalf};
 };
 
 }  // namespace vabi::mlx5

@@ -59,8 +59,10 @@ def _told_abis(cell):
     """(device name or None for all, ABI version as libibverbs reads it, whether sysfs alone tells it) by overlays."""
     for told in filter(None, map(_TOLD_ABI.fullmatch, cell.overlays)):
         text = told["abi"]
-        if text in _READ_AS or text.isdecimal():
-            yield told["device"], _READ_AS.get(text, text.isdecimal() and int(text)), text in _READ_AS
+        if text in _READ_AS:
+            yield told["device"], _READ_AS[text], True
+        elif text.isdecimal():
+            yield told["device"], int(text), False
 
 
 def takes_told_abi(cell):

@@ -13,8 +13,8 @@ POINTERS = 1 << 32
 
 
 def read(path):
-    """The records of a trace file; a half-written last line is left out. None where there is no file to read: a pipe
-    was read by others, a device has no end."""
+    """The records of a trace file; a half-written last line is left out. There are none where there is no file to
+    read: a pipe was read by others, a device has no end."""
     path = pathlib.Path(path)
     return parse(path.read_text(errors="replace")) if path.is_file() else []
 

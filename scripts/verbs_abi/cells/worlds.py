@@ -3,6 +3,7 @@
 
 import contextlib
 import fcntl
+import functools
 import json
 import pathlib
 import shutil
@@ -89,8 +90,10 @@ _OWNER = ".owner"
 _LEFT_BEHIND = 3600
 
 
+@functools.cache
 def _sweep(place):
-    """Removes run folders whose owner was killed a while ago: in memory they would stay until the next boot."""
+    """Removes run folders whose owner was killed a while ago: in memory they would stay until the next boot. Once a
+    process: a run makes a folder for each of its cells."""
     for owner in place.glob(f"verbs-abi-*/{_OWNER}"):
         try:
             if time.time() - owner.stat().st_mtime < _LEFT_BEHIND:

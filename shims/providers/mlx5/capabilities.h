@@ -64,6 +64,7 @@ inline constexpr Capabilities kCaps;
 inline constexpr uint32_t kNonFastPathBfregsPerUar = 2;
 inline constexpr uint32_t kBfregsPerUar = 4;
 inline constexpr uint32_t kUarsInPage = 1;  // pages of 4096 bytes
+inline constexpr uint32_t kFirstEqn = 8;    // of completion vectors, behind the driver's own queues
 // hw/mlx5/mlx5_ib.h
 inline constexpr uint32_t kDefaultUserIndex = 0xffffff;
 inline constexpr uint32_t kUserIndexMask = 0xffffff;

@@ -235,7 +235,6 @@ int QueryEqn(IoctlCall& call) {
   if (call.file.context() == nullptr) return call.Refuse(RuleId::mlx5_no_context);
   // mlx5_comp_eqn_get: ENOENT behind the last vector (mlx5_vector2eqn before).
   if (vector >= call.file.device().comp_vectors()) return call.Refuse(RuleId::mlx5_devx_eqn);
-  constexpr uint32_t kFirstEqn = 8;  // behind the driver's own queues
   const uint32_t eqn = kFirstEqn + vector;
   return call.CopyOut(VABI_C(MLX5_IB_ATTR_DEVX_QUERY_EQN_DEV_EQN), &eqn, sizeof(eqn));
 }

@@ -398,12 +398,27 @@ class QueuesTest : public DevxTest {
     EXPECT_EQ(0, Umem(pages.base(), pages.size(), &id)) << LastRule();
     return id;
   }
+  // A doorbell page of the context's, by the NIC's number.
+  uint32_t Uar() {
+    if (uar_ != 0) return uar_;
+    Request call = Method(VABI_C(MLX5_IB_OBJECT_UAR), VABI_C(MLX5_IB_METHOD_UAR_OBJ_ALLOC));
+    Bytes number(4), length(4), offset(8);
+    call.AddHandle(C(VABI_C(MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE)));
+    call.AddConst(C(VABI_C(MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE)), 1);  // non-cached
+    call.AddOut(C(VABI_C(MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID)), number);
+    call.AddOut(C(VABI_C(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH)), length);
+    call.AddOut(C(VABI_C(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET)), offset);
+    EXPECT_EQ(0, SendIoctl(*file_, call)) << LastRule();
+    std::memcpy(&uar_, number.data(), 4);
+    return uar_;
+  }
   // 64 elements of 64 bytes; the record at byte 64 of its page.
   Bytes CqCommand(uint32_t buffer, uint32_t record) {
     Bytes in = Command(0x400, 272);
     uint8_t* cqc = in.data() + 16;
     Put32(cqc + 4, record);
-    cqc[12] = 6;
+    Put32(cqc + 12, 6u << 24 | Uar());
+    cqc[23] = 8;  // the first completion vector's
     Put64(cqc + 56, 64);
     Put32(in.data() + 88, buffer);
     return in;
@@ -415,6 +430,7 @@ class QueuesTest : public DevxTest {
     Put32(qpc + 4, pdn_);
     qpc[9] = 4 << 3 | 1;
     qpc[10] = 4 << 3;
+    Put32(qpc + 12, Uar());
     Put32(qpc + 16, 0x55);
     Put32(qpc + 124, cqn);
     Put32(qpc + 156, cqn);
@@ -461,7 +477,7 @@ class QueuesTest : public DevxTest {
     ASSERT_EQ(0, Modify(from.handle, in)) << LastRule();
   }
 
-  uint32_t umem_handle_ = 0;
+  uint32_t umem_handle_ = 0, uar_ = 0;
 };
 
 TEST_F(QueuesTest, MessagesArrive) {
@@ -514,6 +530,28 @@ TEST_F(QueuesTest, TheirMemoryMustBeThere) {
   Bytes other = QpCommand(cqn, buffer, records);
   Put32(other.data() + 28, pdn_ + 1000);
   EXPECT_EQ(EREMOTEIO, Create(other));
+}
+
+// The NIC takes doorbell pages and event queues of the caller's alone (each context has a uid);
+// with which words it refuses others nobody told.
+TEST_F(QueuesTest, OthersDoorbellPagesAndNoEventQueuesAreNotTaken) {
+  Cq cq{64, 64};
+  Devx pair;
+  Pages record{4096};
+  const uint32_t ring = Registered(cq.ring), word = Registered(record);
+  const Bytes right = CqCommand(ring, word);
+  for (const size_t at : {size_t{16 + 15}, size_t{16 + 23}}) {
+    Bytes wrong = right;
+    wrong[at] ^= 0x40;
+    EXPECT_EQ(EOPNOTSUPP, Create(wrong)) << at;
+  }
+  ASSERT_EQ(0, Create(right)) << LastRule();
+  const uint32_t cqn = Get32(out_.data() + 8);
+  const uint32_t buffer = Registered(pair.qp.ring), doorbell = Registered(pair.qp.record);
+  Bytes wrong = QpCommand(cqn, buffer, doorbell);
+  wrong[24 + 15] ^= 0x40;
+  EXPECT_EQ(EOPNOTSUPP, Create(wrong));
+  EXPECT_EQ(0, Create(QpCommand(cqn, buffer, doorbell))) << LastRule();
 }
 
 TEST_F(QueuesTest, WhatRegistrationRefuses) {

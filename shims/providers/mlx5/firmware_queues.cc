@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "shims/providers/mlx5/firmware_queues.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -35,9 +36,9 @@ Registry& All() {
 constexpr uint16_t kCqc = 128;
 constexpr PrmField kCqSize = PrmField{8, 3}.In(kCqc), kCqIgnoreOverrun = PrmField{14, 1}.In(kCqc),
                    kCqCompresses = PrmField{17, 1}.In(kCqc), kCqRecord = PrmField{32, 32}.In(kCqc),
-                   kCqLogSize = PrmField{99, 5}.In(kCqc),
-                   kCqRecordOffset = PrmField{448, 64}.In(kCqc), kCqOffset = {640, 64},
-                   kCqMemory = {704, 32};
+                   kCqLogSize = PrmField{99, 5}.In(kCqc), kCqUar = PrmField{104, 24}.In(kCqc),
+                   kCqEqn = PrmField{184, 8}.In(kCqc), kCqRecordOffset = PrmField{448, 64}.In(kCqc),
+                   kCqOffset = {640, 64}, kCqMemory = {704, 32};
 // create_qp_in, qpc
 constexpr PrmField kQpOffset = {2048, 64}, kQpMemory = {2112, 32};
 constexpr PrmField Qpc(uint16_t bit, uint16_t width) { return PrmField{bit, width}.In(prm::kQpc); }
@@ -100,6 +101,22 @@ struct QpObject final : DevxState {
   }
 };
 
+// Has the context a doorbell page of that number?
+bool HasUar(const ContextState& context, uint64_t number) {
+  const auto is_uar = [](const MapEntry& entry) {
+    return entry.kind == MapEntry::Kind::kUarWriteCombining ||
+           entry.kind == MapEntry::Kind::kUarNonCached;
+  };
+  return std::any_of(context.uars.begin(), context.uars.end(),
+                     [&](uint32_t first) {
+                       return first != kInvalidUar && number >= first &&
+                              number - first < kUarsInPage;
+                     }) ||
+         std::any_of(context.entries.begin(), context.entries.end(), [&](const auto& entry) {
+           return is_uar(entry.second) && entry.second.page_index == number;
+         });
+}
+
 CompletionQueue* FindQueue(uint32_t device, uint64_t number) {
   std::lock_guard lock(All().mutex);
   const auto found = All().queues.find({device, static_cast<uint32_t>(number)});
@@ -132,6 +149,11 @@ FirmwareAnswer CreateCqObject(IoctlCall& call, std::span<const uint8_t> in,
     return Unknown("mlx5: CREATE_CQ of elements that the NIC does not tell of");
   const uint64_t log_size = PrmGet(in, kCqLogSize);
   if (log_size > static_cast<uint64_t>(kCaps.log_max_cq_sz)) return Fails(PrmStatus::kBadParameter);
+  const uint64_t vector = PrmGet(in, kCqEqn) - kFirstEqn;
+  if (!HasUar(ContextOf(call.file), PrmGet(in, kCqUar)) ||
+      vector >= call.file.device().comp_vectors()) {
+    return Unknown("mlx5: CREATE_CQ with a UAR that the context has not, or an EQ that is none");
+  }
   CompletionQueue::Geometry geometry = {};
   geometry.entries = 1u << log_size;
   geometry.cqe_size = kind == 0 ? 64 : 128;
@@ -166,6 +188,8 @@ FirmwareAnswer CreateQpObject(IoctlCall& call, std::span<const uint8_t> in,
   if (get(Qpc(8, 8)) != 0) return Unknown("mlx5: CREATE_QP of another service than RC");
   if (get(Qpc(1381, 3)) != 0 || get(Qpc(80, 1)) != 0 || get(Qpc(32, 1)) != 0)
     return Unknown("mlx5: CREATE_QP with an SRQ, without a send queue or with signatures");
+  if (!HasUar(ContextOf(call.file), get(Qpc(104, 24))))
+    return Unknown("mlx5: CREATE_QP with a UAR that the context has not");
   const auto pd = static_cast<uint32_t>(get(Qpc(40, 24)));
   if (!PdState::Exists(device, pd)) return Fails(PrmStatus::kBadResource);
   QueuePair::Parts parts;

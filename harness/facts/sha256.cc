@@ -18,17 +18,21 @@ constexpr bool IsPrime(uint32_t n) {
   return n > 1;
 }
 
-// 128 bits, the lowest first: not every machine has a type of that width.
-using Wide = std::array<uint32_t, 4>;
+// 128 bits, the lowest first: not every machine has a type of that width. A plain array, since
+// clang counts each call of std::array's operator[] as a step, and stops after a million.
+constexpr size_t kWords = 4;
+struct Wide {
+  uint32_t word[kWords];
+};
 
 constexpr Wide Times(const Wide& a, uint64_t b) {
   Wide product{};
   for (size_t i = 0; i < 2; ++i) {
     const uint64_t factor = b >> (32 * i) & 0xffffffff;
     uint64_t carry = 0;
-    for (size_t j = 0; i + j < product.size(); ++j) {
-      carry += product[i + j] + a[j] * factor;
-      product[i + j] = static_cast<uint32_t>(carry);
+    for (size_t j = 0; i + j < kWords; ++j) {
+      carry += product.word[i + j] + a.word[j] * factor;
+      product.word[i + j] = static_cast<uint32_t>(carry);
       carry >>= 32;
     }
   }
@@ -36,8 +40,8 @@ constexpr Wide Times(const Wide& a, uint64_t b) {
 }
 
 constexpr bool NotAbove(const Wide& a, const Wide& b) {
-  for (size_t i = a.size(); i-- > 0;) {
-    if (a[i] != b[i]) return a[i] < b[i];
+  for (size_t i = kWords; i-- > 0;) {
+    if (a.word[i] != b.word[i]) return a.word[i] < b.word[i];
   }
   return true;
 }
@@ -46,13 +50,13 @@ constexpr bool NotAbove(const Wide& a, const Wide& b) {
 // all of the algorithm's constants this way.
 constexpr uint32_t RootFraction(uint32_t n, size_t k) {
   Wide target{};
-  target[k] = n;
+  target.word[k] = n;
   uint64_t root = 0;
   for (int bit = 36; bit >= 0; --bit) {
     uint64_t trial = root | (uint64_t{1} << bit);
     // trial^k <= n * 2^(32k); the cube of a 37-bit number fits 128 bits.
-    Wide power = {1};
-    for (size_t i = 0; i < k; ++i) power = Times(power, trial);
+    Wide power = {{static_cast<uint32_t>(trial), static_cast<uint32_t>(trial >> 32)}};
+    for (size_t i = 1; i < k; ++i) power = Times(power, trial);
     if (NotAbove(power, target)) root = trial;
   }
   return static_cast<uint32_t>(root);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // main.c: mlx5_ib_alloc_ucontext, set_ucontext_resp, mlx5_ib_alloc_pd
 #include <algorithm>
+#include <map>
 #include <mutex>
-#include <set>
 #include <utility>
 
 #include "shims/fabric/address.h"
@@ -257,7 +257,7 @@ void Mlx5Driver::DeallocContext(Context& context) { context.driver.reset(); }
 namespace {
 struct PdNumbers {
   std::mutex mutex;
-  std::set<std::pair<uint32_t, uint32_t>> all;
+  std::map<std::pair<uint32_t, uint32_t>, const UverbsFile*> owners;  // by device and number
 };
 PdNumbers& Pds() {
   static auto* const numbers = new PdNumbers();  // files may be closed while the process ends
@@ -265,23 +265,26 @@ PdNumbers& Pds() {
 }
 }  // namespace
 
-PdState::PdState(uint32_t on_device, uint32_t number) : device(on_device), pdn(number) {
+PdState::PdState(const UverbsFile& owner, uint32_t number)
+    : device(owner.device().number()), pdn(number) {
   std::lock_guard lock(Pds().mutex);
-  Pds().all.insert({device, pdn});
+  Pds().owners[{device, pdn}] = &owner;
 }
 
 PdState::~PdState() {
   std::lock_guard lock(Pds().mutex);
-  Pds().all.erase({device, pdn});
+  Pds().owners.erase({device, pdn});
 }
 
-bool PdState::Exists(uint32_t device, uint32_t pdn) {
+Ownership PdState::Find(const UverbsFile& file, uint32_t pdn) {
   std::lock_guard lock(Pds().mutex);
-  return Pds().all.contains({device, pdn});
+  const auto found = Pds().owners.find({file.device().number(), pdn});
+  if (found == Pds().owners.end()) return Ownership::kNone;
+  return found->second == &file ? Ownership::kOwn : Ownership::kForeign;
 }
 
 int Mlx5Driver::AllocPd(Call& call, Pd& pd) {
-  auto state = std::make_unique<PdState>(pd.device->number(), pd.device->NextNumber());
+  auto state = std::make_unique<PdState>(call.file, pd.device->NextNumber());
   OwnedBody<32> reply(call.world, VABI_S(mlx5_ib_alloc_pd_resp));
   reply.Set(VABI_F(mlx5_ib_alloc_pd_resp, pdn), state->pdn);
   if (const int error = Respond(call, reply.base(), reply.length(), OldRespond::kWhole))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // devx.c: commands that user space writes for the firmware itself (firmware.cc). Events that user
 // space would own are not modelled.
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <iterator>
@@ -29,38 +30,80 @@ constexpr uint16_t kHeader = prm::kHeader;
 constexpr uint32_t kInOpcode = 0, kInOpMod = 6;
 constexpr uint16_t kQueryHcaCap = 0x100, kQueryHcaVportContext = 0x762;
 constexpr uint16_t kGeneralStart = 0xb00, kGeneralEnd = 0xd00;
+constexpr int kGeneralRangeSince = 500;
+
+// A command on one of devx.c's lists: from when and until when, as mlx5.devx.commands counts.
+struct Listed {
+  static constexpr int kFirst = 419, kNow = 9999;
+  constexpr Listed(int number, int from = kFirst, int to = kNow)
+      : opcode(static_cast<uint16_t>(number)), since(from), until(to) {}
+  uint16_t opcode;
+  int since, until;
+};
+
 // devx_is_whitelist_cmd: QUERY_HCA_CAP, QUERY_HCA_VPORT_CONTEXT, QUERY_ESW_VPORT_CONTEXT,
 // QUERY_ESW_FUNCTIONS
-constexpr uint16_t kWhitelist[] = {0x100, 0x762, 0x752, 0x740};
+constexpr Listed kWhitelist[] = {{0x100, 420}, {0x762, 420}, {0x752, 502}, {0x740, 601}};
 // devx_is_general_cmd, in its order
-constexpr uint16_t kGeneral[] = {0x100, 0x762, 0x752, 0x750, 0x101, 0x10a, 0x754, 0x760, 0x76f,
-                                 0x770, 0x725, 0x80d, 0x822, 0x824, 0x826, 0x842, 0x740};
+constexpr Listed kGeneral[] = {0x100, {0x762, 420}, {0x752, 502}, 0x750,        0x101,       0x10a,
+                               0x754, 0x760,        0x76f,        0x770,        0x725,       0x80d,
+                               0x822, 0x824,        0x826,        {0x842, 504}, {0x740, 601}};
 
-// devx_is_obj_create_cmd, but for SET_FLOW_TABLE_ENTRY and CREATE_PSV
-constexpr uint16_t kCreates[] = {0xa00, 0x200, 0x400, 0x800, 0x816, 0x90c, 0x904, 0x908, 0x916,
-                                 0x900, 0x912, 0x771, 0x930, 0x933, 0x939, 0x93d, 0x940, 0x782,
-                                 0x827, 0x829, 0x500, 0x700, 0x705, 0x710, 0x717, 0x806, 0x80e};
-// devx_is_obj_modify_cmd, but for SET_FLOW_TABLE_ENTRY
-constexpr uint16_t kModifies[] = {0xa01, 0x403, 0x90d, 0x905, 0x909, 0x917, 0x901, 0x913, 0x93c,
-                                  0x785, 0x827, 0x829, 0x502, 0x503, 0x50e, 0x504, 0x505, 0x506,
-                                  0x507, 0x50a, 0x708, 0x703, 0x714, 0x71a, 0x726, 0x729, 0x72a};
+// devx_is_obj_create_cmd
+constexpr uint16_t kSetFlowTableEntry = 0x936, kCreatePsv = 0x600;  // those that ask for more
+constexpr Listed kCreates[] = {0xa00,
+                               0x200,
+                               0x400,
+                               0x800,
+                               0x816,
+                               0x90c,
+                               0x904,
+                               0x908,
+                               0x916,
+                               0x900,
+                               0x912,
+                               0x771,
+                               0x930,
+                               0x933,
+                               0x939,
+                               0x93d,
+                               0x940,
+                               0x782,
+                               0x827,
+                               0x829,
+                               0x500,
+                               0x700,
+                               0x705,
+                               0x710,
+                               0x717,
+                               0x806,
+                               0x80e,
+                               0x936,
+                               {kCreatePsv, 504}};
+// devx_is_obj_modify_cmd
+constexpr Listed kModifies[] = {
+    0xa01,        0x403,        0x90d,        0x905,       0x909,
+    0x917,        0x901,        0x913,        0x93c,       0x785,
+    0x827,        0x829,        0x502,        0x503,       0x504,
+    0x505,        0x506,        0x507,        0x50a,       0x708,
+    0x703,        0x714,        0x71a,        0x936,       {0x712, 419, 500},
+    {0x726, 500}, {0x729, 504}, {0x72a, 504}, {0x50e, 507}};
 // devx_is_obj_query_cmd
-constexpr uint16_t kQueries[] = {0xa02, 0x201, 0x402, 0x90f, 0x907, 0x90b, 0x919, 0x903, 0x915,
-                                 0x773, 0x932, 0x935, 0x937, 0x93b, 0x942, 0x784, 0x82a, 0x50b,
-                                 0x702, 0x707, 0x713, 0x719, 0x725, 0x727, 0x93f};
-constexpr uint16_t kSetFlowTableEntry = 0x936, kCreatePsv = 0x600;
+constexpr Listed kQueries[] = {0xa02, 0x201,        0x402,        0x90f,       0x907, 0x90b, 0x919,
+                               0x903, 0x915,        0x773,        0x932,       0x935, 0x937, 0x93b,
+                               0x942, 0x784,        0x82a,        0x50b,       0x702, 0x707, 0x713,
+                               0x719, {0x725, 500}, {0x727, 500}, {0x93f, 500}};
 // devx_get_obj_id: commands that name a queue pair, and the one for a DCT.
 constexpr uint16_t kOfQueuePairs[] = {0x50b, 0x502, 0x50e, 0x503, 0x504,
                                       0x505, 0x506, 0x507, 0x50a};
 constexpr uint16_t kQueryDct = 0x713, kQueryCq = 0x402, kModifyCq = 0x403, kQueryMkey = 0x201,
                    kModifyGeneral = 0xa01, kQueryGeneral = 0xa02;
 
-template <size_t kCount>
-bool In(const uint16_t (&list)[kCount], uint16_t opcode) {
-  for (const uint16_t one : list) {
-    if (one == opcode) return true;
-  }
-  return false;
+bool In(std::span<const Listed> list, const World& world, uint16_t opcode) {
+  const auto now = static_cast<int>(world.Knob(KnobId::mlx5_devx_commands));
+  return std::any_of(list.begin(), list.end(), [&](const Listed& one) {
+    return one.opcode == opcode && one.since <= now && now <= one.until;
+  });
 }
 
 // The capabilities in cmd_hca_cap (PRM): where each number stands, counted in bits from the most
@@ -194,11 +237,13 @@ int Other(IoctlCall& call) {
   const size_t out_length = call.Length(VABI_C(MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT));
   if (in.size() < kHeader) return call.Refuse(RuleId::mlx5_request_fault);
   const uint16_t opcode = Load16(in.data() + kInOpcode);
-  const bool on_list = world.Knob(KnobId::mlx5_devx_whitelist) != 0 && In(kWhitelist, opcode);
+  const bool on_list = In(kWhitelist, world, opcode);
   if (call.Violates(RuleId::mlx5_devx_no_uid, !on_list && !ContextOf(call.file).devx)) {
     return call.Refuse(RuleId::mlx5_devx_no_uid);
   }
-  const bool general = In(kGeneral, opcode) || (opcode >= kGeneralStart && opcode < kGeneralEnd);
+  const bool general =
+      In(kGeneral, world, opcode) || (opcode >= kGeneralStart && opcode < kGeneralEnd &&
+                                      world.Knob(KnobId::mlx5_devx_commands) >= kGeneralRangeSince);
   if (call.Violates(RuleId::mlx5_devx_not_general, !general))
     return call.Refuse(RuleId::mlx5_devx_not_general);
   std::vector<uint8_t> out(out_length);
@@ -296,8 +341,9 @@ int CreateObject(IoctlCall& call) {
   const std::span<const uint8_t> in = call.Bytes(VABI_C(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN));
   const auto opcode = static_cast<uint16_t>(PrmGet(in, prm::kOpcode));
   const uint64_t modifier = PrmGet(in, prm::kOpMod);
-  const bool listed = In(kCreates, opcode) || (opcode == kSetFlowTableEntry && modifier == 0) ||
-                      (opcode == kCreatePsv && PrmGet(in, {64, 4}) == 1);
+  const bool listed = In(kCreates, call.world, opcode) &&
+                      (opcode != kSetFlowTableEntry || modifier == 0) &&
+                      (opcode != kCreatePsv || PrmGet(in, {64, 4}) == 1);
   if (const int error = CheckObjectCommand(call, in, listed)) return error;
   if (call.Violates(RuleId::mlx5_devx_mkey_length,
                     opcode == static_cast<uint16_t>(PrmOpcode::kCreateMkey) &&
@@ -319,7 +365,8 @@ int CreateObject(IoctlCall& call) {
 uint64_t NamedObject(std::span<const uint8_t> in) {
   const auto opcode = static_cast<uint16_t>(PrmGet(in, prm::kOpcode));
   const uint64_t number = PrmGet(in, prm::kNumber);
-  if (In(kOfQueuePairs, opcode)) return EncodedId(PrmOpcode::kCreateQp, number);
+  if (std::ranges::find(kOfQueuePairs, opcode) != std::end(kOfQueuePairs))
+    return EncodedId(PrmOpcode::kCreateQp, number);
   switch (opcode) {
     case kQueryDct:
       return EncodedId(PrmOpcode::kCreateDct, number);
@@ -337,6 +384,11 @@ uint64_t NamedObject(std::span<const uint8_t> in) {
   }
 }
 
+bool MadeByDevx(const Object& object) {
+  return object.type == ObjectType::kPrivate &&
+         object.private_type == static_cast<uint16_t>(VABI_C(MLX5_IB_OBJECT_DEVX_OBJ));
+}
+
 // devx_is_valid_obj_id
 bool Names(Object& object, uint64_t named) {
   switch (object.type) {
@@ -351,8 +403,7 @@ bool Names(Object& object, uint64_t named) {
       return named ==
              EncodedId(PrmOpcode::kCreateCq, StateOf(static_cast<Cq&>(object)).queue->number());
     case ObjectType::kPrivate: {
-      if (object.private_type != static_cast<uint16_t>(VABI_C(MLX5_IB_OBJECT_DEVX_OBJ)))
-        return false;
+      if (!MadeByDevx(object)) return false;
       return named == static_cast<const DevxState*>(object.driver.get())->id;
     }
     default:
@@ -362,12 +413,16 @@ bool Names(Object& object, uint64_t named) {
 
 template <typename Command>
 int ObjectCommand(IoctlCall& call, ConstId handle, ConstId in_attribute, ConstId out_attribute,
-                  bool (*listed)(uint16_t, uint64_t), Command command) {
+                  std::span<const Listed> list, Command command) {
   const std::span<const uint8_t> in = call.Bytes(in_attribute);
   const auto opcode = static_cast<uint16_t>(PrmGet(in, prm::kOpcode));
-  if (const int error = CheckObjectCommand(call, in, listed(opcode, PrmGet(in, prm::kOpMod))))
-    return error;
+  const bool listed = In(list, call.world, opcode) &&
+                      (opcode != kSetFlowTableEntry || PrmGet(in, prm::kOpMod) == 1);
+  if (const int error = CheckObjectCommand(call, in, listed)) return error;
   Object& object = *call.GetObject(handle);
+  // The kernel looks at this where it looks the handle up.
+  if (call.world.Knob(KnobId::mlx5_devx_any_object) == 0 && !MadeByDevx(object))
+    return call.Refuse(RuleId::handle_kind);
   const uint64_t named = NamedObject(in);
   if (named == 0) return call.Unmodelled("mlx5: a DEVX command of this kind of object");
   if (call.Violates(RuleId::mlx5_devx_other_object, !Names(object, named)))
@@ -378,20 +433,15 @@ int ObjectCommand(IoctlCall& call, ConstId handle, ConstId in_attribute, ConstId
 }
 
 int ModifyObject(IoctlCall& call) {
-  return ObjectCommand(
-      call, VABI_C(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE),
-      VABI_C(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_IN), VABI_C(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_OUT),
-      [](uint16_t opcode, uint64_t modifier) {
-        return In(kModifies, opcode) || (opcode == kSetFlowTableEntry && modifier == 1);
-      },
-      FirmwareModify);
+  return ObjectCommand(call, VABI_C(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE),
+                       VABI_C(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_IN),
+                       VABI_C(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_OUT), kModifies, FirmwareModify);
 }
 
 int QueryObject(IoctlCall& call) {
-  return ObjectCommand(
-      call, VABI_C(MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE), VABI_C(MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN),
-      VABI_C(MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT),
-      [](uint16_t opcode, uint64_t) { return In(kQueries, opcode); }, FirmwareQuery);
+  return ObjectCommand(call, VABI_C(MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE),
+                       VABI_C(MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN),
+                       VABI_C(MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT), kQueries, FirmwareQuery);
 }
 
 int QueryObjectAsync(IoctlCall& call) { return NeedsUid(call, "mlx5: DEVX_OBJ.ASYNC_QUERY"); }
@@ -433,7 +483,7 @@ int RegisterMemory(IoctlCall& call) {
   const uint32_t id = device.NextNumber();
   auto object = std::make_unique<Object>(ObjectType::kPrivate);
   object->private_type = static_cast<uint16_t>(VABI_C(MLX5_IB_OBJECT_DEVX_UMEM));
-  object->driver = std::make_unique<UmemState>(device.number(), id, address, length);
+  object->driver = std::make_unique<UmemState>(call.file, id, address, length);
   call.Created(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE), std::move(object));
   return call.CopyOut(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID), &id, sizeof(id));
 }

@@ -2,6 +2,8 @@
 // Objects that user space makes by the firmware's own commands, and what can be done with them.
 // Rules: devx.c of the kernel that a test names; commands: mlx5_ifc.h; work queue elements:
 // rdma-core's mlx5dv.h.
+#include <utility>
+
 #include "shims/providers/mlx5/test_mlx5.h"
 #include "shims/uverbs/objects.h"
 
@@ -163,6 +165,92 @@ TEST_F(FirstDevxTest, TunnelsAreNotLookedAt) {
   Bytes in = Mkey(pdn_);
   Put16(in.data() + 4, 1);
   EXPECT_EQ(0, Create(in)) << LastRule();
+}
+
+// devx.c's lists of commands, at the kernels where they changed.
+struct ListCase {
+  enum class List { kGeneral, kCreate, kModify, kQuery } list;
+  uint16_t opcode;
+  bool known;
+  const char* kernel;
+};
+class DevxListTest : public DevxTest, public testing::WithParamInterface<ListCase> {
+ protected:
+  // 4.19 has DEVX on Ethernet alone.
+  DevxListTest() : DevxTest(GetParam().kernel) { image().device[0].link = LinkLayer::kEthernet; }
+  long General(const Bytes& in) {
+    Request call = Method(VABI_C(MLX5_IB_OBJECT_DEVX), VABI_C(MLX5_IB_METHOD_DEVX_OTHER));
+    call.AddIn(C(VABI_C(MLX5_IB_ATTR_DEVX_OTHER_CMD_IN)), in);
+    out_.assign(16, 0xee);
+    call.AddOut(C(VABI_C(MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT)), out_);
+    return -SendIoctl(*file_, call);
+  }
+  long Send(const Bytes& in) {
+    switch (GetParam().list) {
+      case ListCase::List::kGeneral:
+        return General(in);
+      case ListCase::List::kCreate:
+        return Create(in);
+      case ListCase::List::kModify:
+        return Modify(handle_, in);
+      case ListCase::List::kQuery:
+        return Query(handle_, in);
+    }
+    return -1;
+  }
+};
+
+TEST_P(DevxListTest, KnowsCommandsOfItsRelease) {
+  MakeMkey();
+  Bytes in = Command(GetParam().opcode, 16);
+  in[8] = 0x10;  // CREATE_PSV asks for one
+  const long error = Send(in);
+  const std::string list = GetParam().list == ListCase::List::kGeneral ? "mlx5.devx.not_general"
+                                                                       : "mlx5.devx.not_of_objects";
+  if (GetParam().known) {
+    EXPECT_NE(list, LastRule()) << error;
+  } else {
+    EXPECT_EQ(EINVAL, error);
+    EXPECT_EQ(list, LastRule());
+  }
+}
+
+using List = ListCase::List;
+INSTANTIATE_TEST_SUITE_P(Lists, DevxListTest,
+                         testing::Values(ListCase{List::kGeneral, 0x762, false, "linux-4.19"},
+                                         ListCase{List::kGeneral, 0x762, true, "linux-4.20"},
+                                         ListCase{List::kGeneral, 0xb01, false, "linux-4.20"},
+                                         ListCase{List::kGeneral, 0xb01, true, "linux-5.0"},
+                                         ListCase{List::kGeneral, 0x752, false, "linux-5.0"},
+                                         ListCase{List::kGeneral, 0x752, true, "linux-5.3"},
+                                         ListCase{List::kGeneral, 0x842, false, "linux-5.3"},
+                                         ListCase{List::kGeneral, 0x842, true, "linux-5.6"},
+                                         ListCase{List::kGeneral, 0x740, false, "linux-5.14"},
+                                         ListCase{List::kGeneral, 0x740, true, "debian-6.1.192"},
+                                         ListCase{List::kCreate, 0x600, false, "linux-5.3"},
+                                         ListCase{List::kCreate, 0x600, true, "linux-5.6"},
+                                         ListCase{List::kModify, 0x726, false, "linux-4.20"},
+                                         ListCase{List::kModify, 0x726, true, "linux-5.0"},
+                                         ListCase{List::kModify, 0x712, true, "linux-5.0"},
+                                         ListCase{List::kModify, 0x712, false, "linux-5.3"},
+                                         ListCase{List::kModify, 0x72a, false, "linux-5.3"},
+                                         ListCase{List::kModify, 0x72a, true, "linux-5.6"},
+                                         ListCase{List::kModify, 0x50e, false, "linux-5.6"},
+                                         ListCase{List::kModify, 0x50e, true, "linux-5.7"},
+                                         ListCase{List::kQuery, 0x727, false, "linux-4.20"},
+                                         ListCase{List::kQuery, 0x727, true, "linux-5.0"}));
+
+class DevxOnlyTest : public DevxTest {
+ protected:
+  DevxOnlyTest() : DevxTest("linux-4.20") {}
+};
+TEST_F(DevxOnlyTest, HandlesAreThoseOfDevxObjects) {
+  EXPECT_EQ(EINVAL, Query(pd_, Command(kQueryQpOpcode, 16)));
+  EXPECT_EQ("handle.kind", LastRule());
+}
+TEST_F(FirstDevxTest, HandlesMayBeOfAllObjects) {
+  EXPECT_EQ(EINVAL, Query(pd_, Command(kQueryQpOpcode, 16)));
+  EXPECT_EQ("mlx5.devx.other_object", LastRule());
 }
 
 // Numbers that no queue pair gets.
@@ -552,6 +640,34 @@ TEST_F(QueuesTest, OthersDoorbellPagesAndNoEventQueuesAreNotTaken) {
   wrong[24 + 15] ^= 0x40;
   EXPECT_EQ(EOPNOTSUPP, Create(wrong));
   EXPECT_EQ(0, Create(QpCommand(cqn, buffer, doorbell))) << LastRule();
+}
+
+// Domains, memory and completion queues of another context exist, but are not the caller's.
+TEST_F(QueuesTest, ObjectsOfOtherContextsAreNotTaken) {
+  Cq cq{64, 64};
+  Pages record{4096};
+  Devx pair;
+  const uint32_t ring = Registered(cq.ring), word = Registered(record);
+  ASSERT_EQ(0, Create(CqCommand(ring, word))) << LastRule();
+  const uint32_t cqn = Get32(out_.data() + 8), pdn = pdn_;
+  const auto first = std::exchange(file_, std::make_shared<UverbsFile>(*FindDevice(0)));
+  uar_ = 0;
+  Open(kDevx);
+  ASSERT_NE(pdn, pdn_);
+  EXPECT_EQ(EOPNOTSUPP, Create(Mkey(pdn)));
+  const uint32_t own_ring = Registered(cq.ring), own_word = Registered(record);
+  EXPECT_EQ(EOPNOTSUPP, Create(CqCommand(ring, own_word)));
+  EXPECT_EQ(EOPNOTSUPP, Create(CqCommand(own_ring, word)));
+  ASSERT_EQ(0, Create(CqCommand(own_ring, own_word))) << LastRule();
+  const uint32_t own_cqn = Get32(out_.data() + 8);
+  const uint32_t buffer = Registered(pair.qp.ring), doorbell = Registered(pair.qp.record);
+  EXPECT_EQ(EOPNOTSUPP, Create(QpCommand(cqn, buffer, doorbell)));
+  EXPECT_EQ(EOPNOTSUPP, Create(QpCommand(own_cqn, ring, doorbell)));
+  EXPECT_EQ(EOPNOTSUPP, Create(QpCommand(own_cqn, buffer, word)));
+  Bytes domain = QpCommand(own_cqn, buffer, doorbell);
+  Put32(domain.data() + 28, pdn);
+  EXPECT_EQ(EOPNOTSUPP, Create(domain));
+  EXPECT_EQ(0, Create(QpCommand(own_cqn, buffer, doorbell))) << LastRule();
 }
 
 TEST_F(QueuesTest, WhatRegistrationRefuses) {

@@ -32,7 +32,8 @@ FirmwareAnswer CreateMkey(IoctlCall& call, std::span<const uint8_t> in, std::spa
   if (mkc(prm::kMkeyFreeBit) == 0 || mkc(prm::kMkeyUmr) == 0)
     return Unknown("mlx5: CREATE_MKEY that is not left to work requests");
   const auto pd = static_cast<uint32_t>(mkc(prm::kMkeyPd));
-  if (!PdState::Exists(call.file.device().number(), pd)) return Fails(PrmStatus::kBadResource);
+  if (const Ownership found = PdState::Find(call.file, pd); found != Ownership::kOwn)
+    return NotOwn(found);
   fabric::MemoryKey key = {};
   key.kind = fabric::MemoryKey::Kind::kIndirect;
   key.iova = mkc(prm::kMkeyStartAddress);

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "shims/providers/mlx5/prm.h"
+#include "shims/providers/mlx5/state.h"
 #include "shims/uverbs/ioctl.h"
 #include "shims/uverbs/objects.h"
 
@@ -27,6 +28,12 @@ struct FirmwareAnswer {
 
 inline FirmwareAnswer Fails(PrmStatus status) { return {.status = status, .object = nullptr}; }
 inline FirmwareAnswer Unknown(const char* what) { return {.unmodelled = what, .object = nullptr}; }
+// Of a command that names what is not there or not the context's own.
+inline FirmwareAnswer NotOwn(Ownership found) {
+  return found == Ownership::kNone
+             ? Fails(PrmStatus::kBadResource)
+             : Unknown("mlx5: a DEVX command that names an object of another context");
+}
 
 // `out` comes zeroed; status and syndrome are filled in by the caller.
 FirmwareAnswer FirmwareCreate(IoctlCall& call, std::span<const uint8_t> in, std::span<uint8_t> out);

@@ -21,11 +21,13 @@ namespace {
 
 using Name = std::pair<uint32_t, uint32_t>;  // device, number
 
+struct CqObject;
+
 // By name: memory and completion queues. Guarded by the mutex.
 struct Registry {
   std::mutex mutex;
   std::map<Name, UmemState*> memory;
-  std::map<Name, CompletionQueue*> queues;
+  std::map<Name, CqObject*> queues;
 };
 Registry& All() {
   static auto* const registry = new Registry();  // files may be closed while the process ends
@@ -50,15 +52,18 @@ constexpr PrmField Path(uint16_t bit, uint16_t width) {
 class Place {
  public:
   Place() = default;
-  Place(uint32_t device, uint64_t number, uint64_t offset, uint64_t size) {
+  Place(const UverbsFile& file, uint64_t number, uint64_t offset, uint64_t size) {
     std::lock_guard lock(All().mutex);
-    const auto found = All().memory.find({device, static_cast<uint32_t>(number)});
+    const auto found = All().memory.find({file.device().number(), static_cast<uint32_t>(number)});
     if (found == All().memory.end()) return;
     UmemState& memory = *found->second;
-    if (offset > memory.length || size > memory.length - offset) return;
+    if (memory.owner != &file) found_ = Ownership::kForeign;
+    if (found_ == Ownership::kForeign || offset > memory.length || size > memory.length - offset)
+      return;
     memory_ = &memory;
     ++memory.users;
     address_ = memory.address + offset;
+    found_ = Ownership::kOwn;
   }
   ~Place() {
     if (memory_ == nullptr) return;
@@ -67,16 +72,19 @@ class Place {
   }
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
-  // 0: no such memory, or not so much of it.
+  // None: no such memory, or not so much of it.
+  Ownership found() const { return found_; }
   uint64_t address() const { return address_; }
 
  private:
+  Ownership found_ = Ownership::kNone;
   UmemState* memory_ = nullptr;
   uint64_t address_ = 0;
 };
 using PlacePtr = std::unique_ptr<const Place>;
 
 struct CqObject final : DevxState {
+  const UverbsFile* owner = nullptr;
   uint32_t device = 0;
   PlacePtr buffer, record;
   std::unique_ptr<CompletionQueue> queue;
@@ -117,16 +125,18 @@ bool HasUar(const ContextState& context, uint64_t number) {
          });
 }
 
-CompletionQueue* FindQueue(uint32_t device, uint64_t number) {
+// Of those that CREATE_CQ made for the context.
+CompletionQueue* FindQueue(const UverbsFile& file, uint64_t number) {
   std::lock_guard lock(All().mutex);
-  const auto found = All().queues.find({device, static_cast<uint32_t>(number)});
-  return found == All().queues.end() ? nullptr : found->second;
+  const auto found = All().queues.find({file.device().number(), static_cast<uint32_t>(number)});
+  if (found == All().queues.end() || found->second->owner != &file) return nullptr;
+  return found->second->queue.get();
 }
 
 }  // namespace
 
-UmemState::UmemState(uint32_t on_device, uint32_t number, uint64_t at, uint64_t size)
-    : device(on_device), id(number), address(at), length(size) {
+UmemState::UmemState(const UverbsFile& file, uint32_t number, uint64_t at, uint64_t size)
+    : owner(&file), device(file.device().number()), id(number), address(at), length(size) {
   std::lock_guard lock(All().mutex);
   All().memory[{device, id}] = this;
 }
@@ -161,13 +171,16 @@ FirmwareAnswer CreateCqObject(IoctlCall& call, std::span<const uint8_t> in,
   const uint64_t bytes = uint64_t{geometry.entries} * geometry.cqe_size;
   auto object = std::make_unique<CqObject>();
   object->buffer =
-      std::make_unique<Place>(device, PrmGet(in, kCqMemory), PrmGet(in, kCqOffset), bytes);
+      std::make_unique<Place>(call.file, PrmGet(in, kCqMemory), PrmGet(in, kCqOffset), bytes);
   object->record =
-      std::make_unique<Place>(device, PrmGet(in, kCqRecord), PrmGet(in, kCqRecordOffset), 8);
+      std::make_unique<Place>(call.file, PrmGet(in, kCqRecord), PrmGet(in, kCqRecordOffset), 8);
+  for (const PlacePtr* place : {&object->buffer, &object->record}) {
+    if ((*place)->found() != Ownership::kOwn) return NotOwn((*place)->found());
+  }
   geometry.buffer = object->buffer->address();
   geometry.doorbell = object->record->address();
-  if (geometry.buffer == 0 || geometry.doorbell == 0) return Fails(PrmStatus::kBadResource);
   const uint32_t number = call.file.device().NextNumber() & 0xffffff;
+  object->owner = &call.file;
   object->device = device;
   object->id = EncodedId(PrmOpcode::kCreateCq, number);
   {
@@ -177,7 +190,7 @@ FirmwareAnswer CreateCqObject(IoctlCall& call, std::span<const uint8_t> in,
   }
   PrmSet(out, prm::kNumber, number);
   std::lock_guard lock(All().mutex);
-  All().queues[{device, number}] = object->queue.get();
+  All().queues[{device, number}] = object.get();
   return {.object = std::move(object)};
 }
 
@@ -191,12 +204,13 @@ FirmwareAnswer CreateQpObject(IoctlCall& call, std::span<const uint8_t> in,
   if (!HasUar(ContextOf(call.file), get(Qpc(104, 24))))
     return Unknown("mlx5: CREATE_QP with a UAR that the context has not");
   const auto pd = static_cast<uint32_t>(get(Qpc(40, 24)));
-  if (!PdState::Exists(device, pd)) return Fails(PrmStatus::kBadResource);
+  if (const Ownership found = PdState::Find(call.file, pd); found != Ownership::kOwn)
+    return NotOwn(found);
   QueuePair::Parts parts;
-  parts.send_cq = FindQueue(device, get(Qpc(1000, 24)));
-  parts.recv_cq = FindQueue(device, get(Qpc(1256, 24)));
+  parts.send_cq = FindQueue(call.file, get(Qpc(1000, 24)));
+  parts.recv_cq = FindQueue(call.file, get(Qpc(1256, 24)));
   if (parts.send_cq == nullptr || parts.recv_cq == nullptr)
-    return Unknown("mlx5: CREATE_QP on a completion queue that no CREATE_CQ made");
+    return Unknown("mlx5: CREATE_QP on a completion queue that no CREATE_CQ of the context made");
   parts.receive.count = 1u << get(Qpc(73, 4));
   parts.receive.shift = static_cast<uint32_t>(get(Qpc(77, 3))) + 4;
   parts.send.blocks = 1u << get(Qpc(81, 4));
@@ -204,10 +218,12 @@ FirmwareAnswer CreateQpObject(IoctlCall& call, std::span<const uint8_t> in,
   const uint64_t sends = uint64_t{parts.send.blocks} * kBlock;
   auto object = std::make_unique<QpObject>();
   object->buffer =
-      std::make_unique<Place>(device, get(kQpMemory), get(kQpOffset), receives + sends);
-  object->record = std::make_unique<Place>(device, get(Qpc(1824, 32)), get(Qpc(1280, 64)), 8);
+      std::make_unique<Place>(call.file, get(kQpMemory), get(kQpOffset), receives + sends);
+  object->record = std::make_unique<Place>(call.file, get(Qpc(1824, 32)), get(Qpc(1280, 64)), 8);
+  for (const PlacePtr* place : {&object->buffer, &object->record}) {
+    if ((*place)->found() != Ownership::kOwn) return NotOwn((*place)->found());
+  }
   const uint64_t buffer = object->buffer->address(), record = object->record->address();
-  if (buffer == 0 || record == 0) return Fails(PrmStatus::kBadResource);
   parts.receive.buffer = buffer;
   parts.receive.doorbell = record + kReceiveRecord;
   parts.send.buffer = buffer + receives;

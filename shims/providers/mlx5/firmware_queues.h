@@ -11,8 +11,9 @@ namespace vabi::mlx5 {
 
 // Memory that commands name by number.
 struct UmemState final : DriverState {
-  UmemState(uint32_t on_device, uint32_t number, uint64_t at, uint64_t size);
+  UmemState(const UverbsFile& file, uint32_t number, uint64_t at, uint64_t size);
   ~UmemState() override;
+  const UverbsFile* owner;
   uint32_t device, id;
   uint64_t address, length;
   int users = 0;  // queues that stand in it; guarded as the names are

@@ -41,11 +41,15 @@ struct ContextState final : DriverState {
   uint32_t Insert(uint32_t first_command, uint32_t last_command, const MapEntry& entry);
 };
 
+// An object that a command names by number, as the context that wrote it sees it: the firmware
+// tells contexts apart by their uid.
+enum class Ownership { kNone, kOwn, kForeign };
+
 struct PdState final : DriverState {
-  PdState(uint32_t on_device, uint32_t number);
+  PdState(const UverbsFile& owner, uint32_t number);
   ~PdState() override;
   // Commands that user space writes name domains by number.
-  static bool Exists(uint32_t device, uint32_t pdn);
+  static Ownership Find(const UverbsFile& file, uint32_t pdn);
 
   uint32_t device, pdn;
 };

@@ -172,11 +172,6 @@ void NoteUse(int fd) {
              "what it did");
 }
 
-bool IsNonBlocking(int fd) {
-  const long flags = sys::Syscall(SYS_fcntl, fd, F_GETFL);
-  return flags >= 0 && (flags & O_NONBLOCK) != 0;
-}
-
 void NoteCredentials() { g_credentials.fetch_add(1, std::memory_order_relaxed); }
 
 }  // namespace vabi::libc

@@ -40,9 +40,6 @@ void NoteCredentials();
 // the trace, once.
 void NoteUse(int fd);
 
-// O_NONBLOCK as it stands now.
-bool IsNonBlocking(int fd);
-
 // mmap of a descriptor that is fake; apart from the wrapper, whose first bytes a program that
 // watches mappings may have replaced by a jump to its own.
 [[gnu::noinline]] void* MmapFake(void* address, size_t size, int protection, int flags, int fd,

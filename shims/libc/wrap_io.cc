@@ -12,6 +12,7 @@
 #include "harness/world/world.h"
 #include "shims/libc/descriptors.h"
 #include "shims/libc/originals.h"
+#include "shims/sys/blocking.h"
 #include "shims/sys/sys.h"
 
 extern "C" [[noreturn]] void __chk_fail();
@@ -24,7 +25,7 @@ namespace {
   if (file == nullptr) return sys::Read(fd, buffer, size);
   const KeepErrno keep;
   NoteUse(fd);  // before: events of the parent's never arrive here
-  return file->Read(buffer, size, IsNonBlocking(fd));
+  return file->Read(buffer, size, sys::IsNonBlocking(fd));
 }
 
 [[gnu::noinline]] ssize_t WriteFake(int fd, const void* buffer, size_t size) {

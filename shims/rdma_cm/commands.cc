@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "shims/rdma_cm/manager.h"
+#include "shims/sys/blocking.h"
 #include "shims/sys/sys.h"
 #include "shims/uverbs/device.h"
 
@@ -691,13 +692,6 @@ long TakeEvent(Caller& at) {
   return 0;
 }
 
-bool IsNonBlocking(int fd) {
-  constexpr long kGetFlags = 3;  // F_GETFL
-  constexpr long kNonBlocking = 04000;
-  const long flags = sys::Syscall(72 /* SYS_fcntl */, fd, kGetFlags);
-  return flags >= 0 && (flags & kNonBlocking) != 0;
-}
-
 // Waits without the lock.
 long GetEvent(Decision& call, CmFile& file, uint64_t in, uint32_t in_length, uint32_t out_length) {
   Manager& manager = Manager::Get();
@@ -710,7 +704,7 @@ long GetEvent(Decision& call, CmFile& file, uint64_t in, uint32_t in_length, uin
       const auto lock = manager.Lock();
       if (!file.events().empty()) return TakeEvent(at);
     }
-    if (IsNonBlocking(file.backing_fd())) return call.Refuse(RuleId::rdma_cm_event_again);
+    if (sys::IsNonBlocking(file.backing_fd())) return call.Refuse(RuleId::rdma_cm_event_again);
     const int waited = sys::Poll(file.backing_fd(), POLLIN, -1);
     if (waited < 0) return waited;
   }

@@ -47,8 +47,8 @@ socklen_t NameOf(const char* folder, int process, struct sockaddr_un* name) {
   *name = {};
   name->sun_family = AF_UNIX;
   const int length =
-      std::snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "verbs-abi-cm-%016lx-%d",
-                    static_cast<unsigned long>(digest), process);
+      std::snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "verbs-abi-cm-%016llx-%d",
+                    static_cast<unsigned long long>(digest), process);
   return static_cast<socklen_t>(offsetof(struct sockaddr_un, sun_path) + 1 +
                                 static_cast<size_t>(length));
 }

@@ -494,13 +494,13 @@ class TestHca {
     return failed ? result : 1;
   }
 
-  // 64 KiB of memory for queues and regions. Its address is a multiple of 8 GiB, and nothing else
-  // is mapped in the 8 GiB from there: a flipped byte above the second leads nowhere.
+  // 64 KiB of memory for queues and regions. Its address is a multiple of kStep, and nothing else
+  // is mapped in the kStep bytes from there: a flipped byte above the second leads nowhere.
   static constexpr uint64_t kBuffer = 0x10000;
   uint64_t Buffer() {
     if (buffer_ == nullptr) {
       buffer_ =
-          mmap(nullptr, kReserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+          mmap(kHint, kReserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       const uint64_t start = reinterpret_cast<uintptr_t>(buffer_);
       at_ = (start + kStep - 1) & ~(kStep - 1);
       // Twice: what begins anywhere in the buffer may be as long as the buffer.
@@ -514,9 +514,13 @@ class TestHca {
   uint8_t room_filled_with = 0;
 
  private:
-  // What an address leads to when one of its bytes is flipped is nobody else's memory: 8 GiB from
-  // the buffer are reserved, and a higher byte leads further than all that is mapped around it.
-  static constexpr uint64_t kStep = uint64_t{1} << 33, kReserved = 2 * kStep;
+  // What an address leads to when one of its bytes is flipped is nobody else's memory: kStep bytes
+  // from the buffer are reserved, and a higher byte leads further than all that is mapped around
+  // it. Of 32 bits the highest byte leads there, too: between a program, which begins at 0x56000000
+  // or so, and its libraries below 0xf8000000 there is nothing at 0x30…'s counterparts.
+  static constexpr bool kWide = sizeof(void*) == 8;
+  static constexpr size_t kStep = size_t{1} << (kWide ? 33 : 24), kReserved = 2 * kStep;
+  inline static void* const kHint = kWide ? nullptr : reinterpret_cast<void*>(0x30000000);
 
   long Destroy(uint32_t command, StructId structure, FieldId field, uint32_t handle,
                StructId reply = StructId::kCount) {

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "found.h"
 #include "step.h"
 
 namespace journey {
@@ -13,6 +14,7 @@ ibv_context* Open(const char* wanted) {
   ibv_device** list = ibv_get_device_list(&count);
   if (!Must("device_list", list != nullptr, errno)) return nullptr;
   Value("devices", static_cast<uint64_t>(count));
+  TellFound(list, count);
   ibv_context* context = nullptr;
   bool found = false;
   for (int i = 0; i < count && !found; ++i) {

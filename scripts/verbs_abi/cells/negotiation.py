@@ -4,6 +4,8 @@
 negotiate   the devices of the cell's world, as they are: full when a provider of the userland takes each
 abi-sweep   one device for each ABI version of SWEEP: full when the provider takes those, and warns of the others as
             often, as its source says (matrix/negotiation/USERLAND.json, made by userlands/ranges.py)
+
+Programs that open a device tell of the list that they took it from, too: `hold` judges that by the same facts.
 """
 
 import dataclasses
@@ -22,6 +24,7 @@ SWEEP = (*range(11), 2**31 - 1, 2**31, 2**32 - 1)
 # libibverbs/init.c: match_device
 WARNING = re.compile(r"^libibverbs: Warning: Driver (?P<provider>\S+) does not support the kernel ABI of (?P<abi>\d+) "
                      r"\(supports (?P<min>\d+) to (?P<max>\d+)\) for device \S*/(?P<device>[^/\s]+)$", re.M)
+STRANGER = "there is a device {}, which this world has not"
 # RDMA_NODE_RNIC, RDMA_NODE_UNSPECIFIED: enum ibv_transport_type (libibverbs/init.c: try_driver); others are InfiniBand.
 TRANSPORTS = {4: 1, 7: 4}
 
@@ -175,6 +178,17 @@ def judge(cell, ended, records, told):
         result.message = (messages or ["no list of devices"])[0]
         result.outcome, result.by = ("refused", "libibverbs") if messages or result.errno else ("broken", None)
         return result
+    for device, row, verdict, message in _held(cell, ended, route, told, found):
+        result.tests.append({"name": device["name"], "result": verdict, "message": message})
+        if row is None:
+            result.lost.append(f"device {device['name']}")
+        else:
+            result.features.append(f"{device['name']} by {row['provider']}")
+    return _decide(result, cell, told, found, messages)
+
+
+def _held(cell, ended, route, told, found):
+    """(device of the world, its row or None, result, message) of each; takes the rows out of `found`."""
     warnings = list(WARNING.finditer(ended.stderr))
     table = accepted(cell.userland)
     plain = not [text for text in cell.overlays if not text.startswith(("no-netlink", "provider-abi"))]
@@ -188,12 +202,24 @@ def judge(cell, ended, records, told):
             verdict, message = ("failed", wrong) if wrong else ("passed", f"taken by {row['provider']} ({row['library']})")
         else:
             verdict, message = "skipped", f"not taken, {len(warned)} warnings"
-        result.tests.append({"name": device["name"], "result": verdict, "message": message})
-        if row is None:
-            result.lost.append(f"device {device['name']}")
-        else:
+        yield device, row, verdict, message
+
+
+def hold(cell, ended, records, told, result):
+    """Of a program that opens one of the devices that it lists: who takes each is a feature of its Outcome, and one that is
+    taken or refused otherwise than the library's source says makes the cell broken, whatever came of it later."""
+    found, count = found_of(ended.stdout)
+    if count is None or count["count"] < 0:
+        return  # it came to no list: the steps tell why
+    wrong = []
+    for device, row, verdict, message in _held(cell, ended, features.discovery(records), told, found):
+        if row is not None:
             result.features.append(f"{device['name']} by {row['provider']}")
-    return _decide(result, cell, told, found, messages)
+        if verdict == "failed":
+            wrong.append(f"{device['name']}: {message}")
+    wrong += [STRANGER.format(name) for name in found]
+    if wrong:
+        result.outcome, result.by, result.message = "broken", None, wrong[0]
 
 
 def _reaches(device, route):
@@ -204,7 +230,7 @@ def _reaches(device, route):
 def _decide(result, cell, told, strangers, messages):
     failed = [row for row in result.tests if row["result"] == "failed"]
     if strangers:
-        result.message = f"there is a device {next(iter(strangers))}, which this world has not"
+        result.message = STRANGER.format(next(iter(strangers)))
     elif failed:
         result.message = f"{failed[0]['name']}: {failed[0]['message']}"
     elif cell.scenario == SWEEP_SCENARIO:

@@ -125,3 +125,9 @@ def test_who_reads_the_texts_of_sysfs(setup, kernel, overlays, outcome, errno):
     row = pool.run_cell(setup, ids.parse(f"deb-44.0/{kernel}/mlx5/{overlays}"))
     assert (row["outcome"], row["verdict"]) == (outcome, "expected")
     assert errno is None or row["errno"] == errno
+
+
+# What opens a device tells of all that were listed, too.
+def test_a_program_that_opens_a_device_is_held_to_who_took_each(setup):
+    row = pool.run_cell(setup, ids.parse("deb-44.0/debian-6.12.117/mlx4_0=mlx4+efa_0=efa@control"))
+    assert row["outcome"] == "full" and {"mlx4_0 by mlx4", "efa_0 by efa"} <= set(row["features"])

@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from verbs_abi.cells import ids, negotiation, runner
+from verbs_abi.cells import ids, negotiation, outcome, runner
 
 # As matrix/negotiation has them, with numbers of the test's own.
 TABLE = {
@@ -147,3 +147,37 @@ def test_a_sweep_has_a_device_for_each_version():
     assert len(cell.devices) == len(negotiation.SWEEP) == 14
     assert cell.devices[13].name == "efa_13" and cell.overlays[13] == f"provider-abi@efa_13={2**32 - 1}"
     assert negotiation.widened(CELL) is CELL
+
+
+CONTROL = ids.Cell("deb-44.0", "debian-6.12.117", (ids.Device("efa"),), (), "control")
+
+
+def opened(*rows, devices=(device(),), **more):
+    """The Outcome of a program that opened a device and went well, after its list was held to the facts."""
+    result = outcome.Outcome("full", features=["open_device"])
+    negotiation.hold(CONTROL, ended(*rows, **more), NETLINK, {"devices": list(devices)}, result)
+    return result
+
+
+def test_a_program_that_opens_a_device_tells_who_took_it():
+    result = opened(found())
+    assert (result.outcome, result.features) == ("full", ["open_device", "efa_0 by efa"])
+
+
+@pytest.mark.parametrize("rows, more, message", [
+    ([found(provider="mlx5", library="libmlx5.so.1")], {}, "not by efa"),
+    ([found()], {"devices": [device(abi=9)]}, "its source says no"),
+    ([found()], {"stderr": warning(abi=1)}, "1 warnings instead of 0"),
+    ([found(node="uverbs1")], {}, "node is uverbs1, the kernel showed uverbs0"),
+    ([found(), found("efa_9")], {}, "there is a device efa_9, which this world has not"),
+])
+def test_a_list_that_differs_breaks_what_went_well(rows, more, message):
+    result = opened(*rows, **more)
+    assert (result.outcome, result.by) == ("broken", None) and message in result.message
+
+
+def test_a_program_that_came_to_no_list_is_left_to_its_steps():
+    result = outcome.Outcome("refused", message="device_list: ENOSYS")
+    end = runner.Ended(1, None, None, '{"step": "device_list", "ok": false}\n', "", 0.1)
+    negotiation.hold(CONTROL, end, NETLINK, {"devices": [device()]}, result)
+    assert (result.outcome, result.message, result.features) == ("refused", "device_list: ENOSYS", [])

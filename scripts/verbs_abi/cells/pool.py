@@ -159,6 +159,7 @@ def run_cell(setup, cell):
         result = negotiation.judge(cell, ended, records, told_world)
     else:
         result = outcome.judge(cell, ended, records, must=outcome.DATA_STEPS if cell.scenario == ids.USUAL else ())
+        negotiation.hold(cell, ended, records, told_world, result)
     check_mapped(setup.userland(cell.userland), ended.stdout, told_world["mapped"], result)
     verdict, told = expect.verdict(cell, result)
     row |= {"outcome": result.outcome, "verdict": verdict, "expectation": told, "route": result.route,

@@ -47,16 +47,17 @@ GOOGLETEST = {"-lgmock": "googlemock/src/gmock-all.cc", "-lgtest": "googletest/s
 STUB_FACTS = "deb-33.2"
 
 PROGRAMS = {
-    "negotiate": Program(("harness/cells/negotiate", "harness/cells/journey/mapped.cc"), ("-fno-exceptions", "-fno-rtti"), ("-libverbs", "-ldl")),
-    "journey": Program(("harness/cells/journey",), ("-fno-exceptions", "-fno-rtti")),
+    "negotiate": Program(("harness/cells/negotiate", "harness/cells/journey/found.cc", "harness/cells/journey/mapped.cc"),
+                         ("-fno-exceptions", "-fno-rtti"), ("-libverbs", "-ldl")),
+    "journey": Program(("harness/cells/journey",), ("-fno-exceptions", "-fno-rtti"), ("-libverbs", "-ldl")),
     # A program of 2006, and one of tomorrow: each takes what one end of the history of versions has.
     "compat-1_0": Program(("harness/cells/compat_1_0", "harness/cells/journey/mapped.cc", "harness/cells/journey/step.cc"),
                           ("-fno-exceptions", "-fno-rtti"), ("-libverbs", "-Wl,-z,now"), node="IBVERBS_1.0"),
     "newest": Program(("harness/cells/newest", "harness/cells/journey/mapped.cc", "harness/cells/journey/step.cc"),
                       ("-fno-exceptions", "-fno-rtti"), ("-libverbs", "-Wl,-z,now")),
-    "control": Program(("harness/cells/control", "harness/cells/journey/mapped.cc", "harness/cells/journey/open.cc",
-                        "harness/cells/journey/queue_pair.cc",
-                        "harness/cells/journey/step.cc"), ("-fno-exceptions", "-fno-rtti")),
+    "control": Program(("harness/cells/control", "harness/cells/journey/found.cc", "harness/cells/journey/mapped.cc",
+                        "harness/cells/journey/open.cc", "harness/cells/journey/queue_pair.cc",
+                        "harness/cells/journey/step.cc"), ("-fno-exceptions", "-fno-rtti"), ("-libverbs", "-ldl")),
     "bench": Program(("bench/verbs", "harness/cells/journey/queue_pair.cc", "harness/cells/journey/step.cc"),
                      ("-O2", "-fno-exceptions", "-fno-rtti")),
     "processes": Program(("bench/processes",), ("-O2", "-fno-exceptions", "-fno-rtti")),

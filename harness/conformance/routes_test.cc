@@ -235,7 +235,10 @@ ABI_TEST(Routes, AQueuePairTellsWhatItIs,
                                     IBV_QP_STATE | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, &init)),
               Succeeds());
   EXPECT_EQ(attr.qp_state, IBV_QPS_INIT);
-  EXPECT_EQ(attr.port_num, 1);
+  // bnxt_re_query_qp: not told before 6.12
+  if (cell().device().driver != "bnxt_re" || cell().Knob("bnxt_re.query_qp.port_told") != 0) {
+    EXPECT_EQ(attr.port_num, 1);
+  }
   // hns_roce_v2_query_qp (5.3): reading and writing change places
   const unsigned write = is_hns && cell().Knob("hns.query_qp.access_swapped") != 0
                              ? IBV_ACCESS_REMOTE_READ

@@ -11,6 +11,7 @@
 #include "shims/providers/mlx5/capabilities.h"
 #include "shims/providers/mlx5/context_reply.h"
 #include "shims/providers/mlx5/driver.h"
+#include "shims/uverbs/context.h"
 #include "shims/uverbs/uverbs_file.h"
 
 namespace vabi::mlx5 {
@@ -120,6 +121,8 @@ int CheckRequest(Call& call, const Device& device, const Request& request) {
                     devx && device.image().link == LinkLayer::kInfiniband)) {
     return call.Refuse(RuleId::mlx5_ucontext_devx_link);
   }
+  if (call.Violates(RuleId::mlx5_ucontext_devx_raw, devx && !HasRawCapability(world)))
+    return call.Refuse(RuleId::mlx5_ucontext_devx_raw);
   return 0;
 }
 

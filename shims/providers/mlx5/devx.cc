@@ -14,6 +14,7 @@
 #include "shims/providers/mlx5/firmware_queues.h"
 #include "shims/providers/mlx5/wire_format.h"
 #include "shims/uverbs/attr_spec.h"
+#include "shims/uverbs/context.h"
 #include "shims/uverbs/device.h"
 #include "shims/uverbs/ioctl.h"
 #include "shims/uverbs/mr_access.h"
@@ -230,6 +231,17 @@ void QueryVport(const Device& device, std::span<uint8_t> context) {
   PrmSet(context, {800, 16}, port.sm_lid);
 }
 
+// What needs a DEVX context asks for it first.
+int CheckUid(IoctlCall& call) {
+  if (call.file.context() == nullptr) return call.Refuse(RuleId::mlx5_no_context);
+  if (call.Violates(RuleId::mlx5_devx_no_uid, !ContextOf(call.file).devx)) {
+    return call.Refuse(RuleId::mlx5_devx_no_uid);
+  }
+  if (call.Violates(RuleId::mlx5_devx_raw, !HasRawCapability(call.world)))
+    return call.Refuse(RuleId::mlx5_devx_raw);
+  return 0;
+}
+
 int Other(IoctlCall& call) {
   const World& world = call.world;
   if (call.file.context() == nullptr) return call.Refuse(RuleId::mlx5_no_context);
@@ -238,8 +250,8 @@ int Other(IoctlCall& call) {
   if (in.size() < kHeader) return call.Refuse(RuleId::mlx5_request_fault);
   const uint16_t opcode = Load16(in.data() + kInOpcode);
   const bool on_list = In(kWhitelist, world, opcode);
-  if (call.Violates(RuleId::mlx5_devx_no_uid, !on_list && !ContextOf(call.file).devx)) {
-    return call.Refuse(RuleId::mlx5_devx_no_uid);
+  if (!on_list) {
+    if (const int error = CheckUid(call)) return error;
   }
   const bool general =
       In(kGeneral, world, opcode) || (opcode >= kGeneralStart && opcode < kGeneralEnd &&
@@ -284,14 +296,6 @@ int QueryEqn(IoctlCall& call) {
   return call.CopyOut(VABI_C(MLX5_IB_ATTR_DEVX_QUERY_EQN_DEV_EQN), &eqn, sizeof(eqn));
 }
 
-// What needs a DEVX context asks for it first.
-int CheckUid(IoctlCall& call) {
-  if (call.file.context() == nullptr) return call.Refuse(RuleId::mlx5_no_context);
-  if (call.Violates(RuleId::mlx5_devx_no_uid, !ContextOf(call.file).devx)) {
-    return call.Refuse(RuleId::mlx5_devx_no_uid);
-  }
-  return 0;
-}
 int NeedsUid(IoctlCall& call, const char* what) {
   const int error = CheckUid(call);
   return error != 0 ? error : call.Unmodelled(what);

@@ -63,6 +63,13 @@ class DevxTest : public Mlx5Test {
     call.AddOut(C(VABI_C(MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT)), out_);
     return -SendIoctl(*file_, call);
   }
+  long General(const Bytes& in) {
+    Request call = Method(VABI_C(MLX5_IB_OBJECT_DEVX), VABI_C(MLX5_IB_METHOD_DEVX_OTHER));
+    call.AddIn(C(VABI_C(MLX5_IB_ATTR_DEVX_OTHER_CMD_IN)), in);
+    out_.assign(16, 0xee);
+    call.AddOut(C(VABI_C(MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT)), out_);
+    return -SendIoctl(*file_, call);
+  }
   static Bytes Command(uint16_t opcode, size_t size) {
     Bytes in(size);
     Put16(in.data(), opcode);
@@ -178,13 +185,6 @@ class DevxListTest : public DevxTest, public testing::WithParamInterface<ListCas
  protected:
   // 4.19 has DEVX on Ethernet alone.
   DevxListTest() : DevxTest(GetParam().kernel) { image().device[0].link = LinkLayer::kEthernet; }
-  long General(const Bytes& in) {
-    Request call = Method(VABI_C(MLX5_IB_OBJECT_DEVX), VABI_C(MLX5_IB_METHOD_DEVX_OTHER));
-    call.AddIn(C(VABI_C(MLX5_IB_ATTR_DEVX_OTHER_CMD_IN)), in);
-    out_.assign(16, 0xee);
-    call.AddOut(C(VABI_C(MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT)), out_);
-    return -SendIoctl(*file_, call);
-  }
   long Send(const Bytes& in) {
     switch (GetParam().list) {
       case ListCase::List::kGeneral:
@@ -248,6 +248,47 @@ TEST_F(DevxOnlyTest, HandlesAreThoseOfDevxObjects) {
   EXPECT_EQ(EINVAL, Query(pd_, Command(kQueryQpOpcode, 16)));
   EXPECT_EQ("handle.kind", LastRule());
 }
+// 4.20 asks for CAP_NET_RAW at each call, except for queries that need no DEVX context.
+TEST_F(DevxOnlyTest, CallsNeedTheCapability) {
+  MakeMkey();
+  const uint32_t made = handle_;
+  image().check_permissions = 1;
+  image().uid = 1000;
+  EXPECT_EQ(EPERM, Create(Mkey(pdn_)));
+  EXPECT_EQ("mlx5.devx.raw", LastRule());
+  EXPECT_EQ(EPERM, Modify(made, Command(kRts2Rts, 464)));
+  EXPECT_EQ("mlx5.devx.raw", LastRule());
+  EXPECT_EQ(EPERM, General(Command(0x750, 16)));
+  EXPECT_EQ("mlx5.devx.raw", LastRule());
+  EXPECT_EQ(0, General(Command(0x100, 16))) << LastRule();
+}
+TEST_F(FirstDevxTest, CallsNeedNoCapability) {
+  image().check_permissions = 1;
+  image().uid = 1000;
+  EXPECT_EQ(0, Create(Mkey(pdn_))) << LastRule();
+}
+
+// 4.19 asks for it where the context is made.
+class RawContextTest : public DevxTest {
+ protected:
+  RawContextTest() : DevxTest("linux-4.19") { image().device[0].link = LinkLayer::kEthernet; }
+  void SetUp() override {}
+};
+TEST_F(RawContextTest, DevxNeedsTheCapability) {
+  image().check_permissions = 1;
+  image().uid = 1000;
+  Bytes reply(512);
+  EXPECT_EQ(EPERM, Errno(GetContext(ContextRequest(0, kDevx).bytes(), &reply)));
+  EXPECT_EQ("mlx5.ucontext.devx.raw", LastRule());
+  EXPECT_GT(GetContext(ContextRequest(0, 0).bytes(), &reply), 0) << LastRule();
+}
+TEST_F(RawContextTest, LaterCallsNeedNone) {
+  Open(kDevx);
+  image().check_permissions = 1;
+  image().uid = 1000;
+  EXPECT_EQ(0, Create(Mkey(pdn_))) << LastRule();
+}
+
 TEST_F(FirstDevxTest, HandlesMayBeOfAllObjects) {
   EXPECT_EQ(EINVAL, Query(pd_, Command(kQueryQpOpcode, 16)));
   EXPECT_EQ("mlx5.devx.other_object", LastRule());

@@ -4,15 +4,18 @@
 import concurrent.futures
 import json
 import os
+import pathlib
 import subprocess
+import tempfile
 import zlib
 
 from verbs_abi import children, paths
 from verbs_abi.errors import UserError
 
 CXX = (".cc", ".h")
-# The compile commands are those of g++, some of whose warnings clang has not.
+# The compile commands are those of g++: some of its warnings clang has not, some of its options it calls otherwise.
 KNOWS_GCC = "--extra-arg=-Wno-unknown-warning-option"
+OPTIONS_OF_CLANG = {"-fconstexpr-ops-limit=": "-fconstexpr-steps="}
 
 
 def files(suffixes, root=paths.ROOT):
@@ -72,14 +75,23 @@ def flakes(names, root=paths.ROOT):
     return _run(["/usr/bin/python3", "-m", "pyflakes", *names], root).stdout.splitlines()
 
 
+def _for_clang(build, folder):
+    """The build's compile commands in this folder, as clang takes them."""
+    text = (build / "compile_commands.json").read_text()
+    for gcc, clang in OPTIONS_OF_CLANG.items():
+        text = text.replace(gcc, clang)
+    (folder / "compile_commands.json").write_text(text)
+
+
 def tidy(names, build, done=lambda name, output: None, root=paths.ROOT):
     """clang-tidy (.clang-tidy) over these .cc files of a build; the ones with findings, {name: output}."""
     def one(name):
-        result = _run(["clang-tidy", "-p", str(build), "--quiet", KNOWS_GCC, name], root)
+        result = _run(["clang-tidy", "-p", commands, "--quiet", KNOWS_GCC, name], root)
         return name, result.stdout if result.returncode else ""
 
     wrong = {}
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with tempfile.TemporaryDirectory() as commands, concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        _for_clang(build, pathlib.Path(commands))
         for name, output in pool.map(one, names):
             if output:
                 wrong[name] = output

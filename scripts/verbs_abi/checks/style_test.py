@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The style checks find what is wrong."""
 
+import json
 import shutil
 import subprocess
 
@@ -62,9 +63,28 @@ def test_pyflakes_sees_unused_imports(tree):
     assert [line for line in style.flakes(["c.py"], tree) if "imported but unused" in line]
 
 
+def _compiled(tree, *names, options=""):
+    """The build's database of compile commands."""
+    (tree / "build").mkdir(exist_ok=True)
+    (tree / "build" / "compile_commands.json").write_text(json.dumps(
+        [{"directory": str(tree), "file": name, "command": f"g++ {options} -c {name}"} for name in names]))
+
+
 @pytest.mark.skipif(not shutil.which("clang-tidy"), reason="no clang-tidy")
 def test_findings_of_clang_tidy_are_told_by_file(tree):
     (tree / ".clang-tidy").write_text("Checks: '-*,modernize-use-nullptr'\nWarningsAsErrors: '*'\n")
     (tree / "b.cc").write_text("int* b = 0;\n")
+    _compiled(tree, "a.cc", "b.cc")
     wrong = style.tidy(["a.cc", "b.cc"], tree / "build", root=tree)
     assert list(wrong) == ["b.cc"] and "nullptr" in wrong["b.cc"]
+
+
+@pytest.mark.skipif(not shutil.which("clang-tidy"), reason="no clang-tidy")
+def test_clang_tidy_takes_options_of_gcc_by_its_own_names(tree):
+    (tree / ".clang-tidy").write_text("Checks: '-*,modernize-use-nullptr'\nWarningsAsErrors: '*'\n")
+    (tree / "b.cc").write_text("constexpr int Sum(int n) { return n == 0 ? 0 : n + Sum(n - 1); }\n"
+                               "static_assert(Sum(100) == 5050);\n")
+    _compiled(tree, "b.cc", options="-std=c++20 -fconstexpr-ops-limit=1000000")
+    assert style.tidy(["b.cc"], tree / "build", root=tree) == {}
+    _compiled(tree, "b.cc", options="-std=c++20 -fconstexpr-ops-limit=10")
+    assert "b.cc" in style.tidy(["b.cc"], tree / "build", root=tree), "the limit holds"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // main.c: mlx5_ib_alloc_ucontext, set_ucontext_resp, mlx5_ib_alloc_pd
+#include "shims/uverbs/context.h"
+
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -11,7 +13,6 @@
 #include "shims/providers/mlx5/capabilities.h"
 #include "shims/providers/mlx5/context_reply.h"
 #include "shims/providers/mlx5/driver.h"
-#include "shims/uverbs/context.h"
 #include "shims/uverbs/uverbs_file.h"
 
 namespace vabi::mlx5 {

@@ -195,7 +195,7 @@ Error RawExtended(int fd, RawRequest request, size_t core_reply, size_t driver_r
 }
 
 uint32_t DriverId() {
-  // RDMA_DRIVER_ERDMA and what came later are not in the headers of 33.2.
+  // erdma's name and what came later are not in the headers of 33.2.
   static const std::map<std::string, uint32_t> ids = {
       {"mlx5", RDMA_DRIVER_MLX5},
       {"mlx4", RDMA_DRIVER_MLX4},

@@ -62,7 +62,8 @@ class RcPair {
     Error PostReceive(uint64_t wr_id, std::vector<ibv_sge> sges);
     // `send` as it is, with these sges.
     Error PostSend(ibv_send_wr send, std::vector<ibv_sge> sges);
-    // Waits for so many completions, at most two seconds; fewer when no more came.
+    // Waits for so many completions, at most two seconds of the process's time; fewer when no more
+    // came.
     std::vector<ibv_wc> Poll(size_t count);
     // What is there right now.
     std::vector<ibv_wc> Drain();

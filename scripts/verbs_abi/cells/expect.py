@@ -5,7 +5,8 @@
       {"overlays": ["no-ioctl"], "outcome": "degraded", "reason": "…", "link": "https://…"}]}
 
 A row holds for a cell when each axis that it names does: userlands, kernels, providers, scenarios (lists of patterns,
-or a range {"from": NAME, "to": NAME} in release order), overlays (all of these patterns are matched by the cell's;
+or a range {"from": NAME, "to": NAME} in release order; what is built of a release's source is expected to be what the
+release is), overlays (all of these patterns are matched by the cell's;
 "exactly": true: and the cell has no others), takes_abi (false: the userland's provider does not take the ABI version
 that an overlay tells, by matrix/negotiation). The rows of all files are tried by "order", then by file name, and the
 first that holds decides; a cell for which none holds is expected to be full. A row may also say "rule", "errno" or
@@ -16,9 +17,10 @@ the verdict is "fixed".
 import fnmatch
 import functools
 
-from verbs_abi import matrix
+from verbs_abi import matrix, userlands as known_userlands
 from verbs_abi.cells import ids, negotiation
 from verbs_abi.errors import nearest
+from verbs_abi.userlands import built
 
 DEFAULT = {"outcome": "full", "reason": "nothing is missing in this cell"}
 
@@ -68,8 +70,24 @@ def _matches(axis, wanted, name):
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in wanted)
 
 
+@functools.cache
+def _release(userland):
+    """The release that a built userland (src-44.0+headers=…) was built of; any other itself."""
+    if not built.is_name(userland):
+        return userland
+    source, _ = built.parts(userland)
+    version = matrix.get("sources", source).data["source_version"]
+    for name in known_userlands.usual(matrix.shipped("userlands")):
+        if matrix.get("userlands", name).data.get("source_version") == version:
+            return name
+    return userland
+
+
 def _holds(row, cell):
-    for axis, value in (("userlands", cell.userland), ("kernels", cell.kernel), ("scenarios", cell.scenario)):
+    if "userlands" in row and not any(_matches("userlands", row["userlands"], name)
+                                      for name in (cell.userland, _release(cell.userland))):
+        return False
+    for axis, value in (("kernels", cell.kernel), ("scenarios", cell.scenario)):
         if axis in row and not _matches(axis, row[axis], value):
             return False
     if "providers" in row and not any(_matches("providers", row["providers"], name) for name in cell.drivers):

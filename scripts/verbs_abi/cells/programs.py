@@ -3,6 +3,7 @@
 
 A program is a row of PROGRAMS: a folder of sources and what to link. The result is kept in the cache under a digest
 of sources, flags and userland. libstdc++ is linked in, so that a program built here runs on every libc of the axis.
+What is built from one source with several kernels' headers shares it where the program sees no difference (headers.py).
 
 A program with a `node` is linked to a stub of libibverbs that exports that version node's symbols and nothing else: it
 is one program for all userlands, built without any headers of theirs.
@@ -18,6 +19,7 @@ import subprocess
 import tempfile
 
 from verbs_abi import children, locks, paths
+from verbs_abi.cells import headers
 from verbs_abi.errors import UserError
 from verbs_abi.symbols import read
 
@@ -92,9 +94,41 @@ def _digest(program, userland):
     digest = hashlib.sha256()
     for path in _files(program) + _headers(program):
         digest.update(str(path.relative_to(paths.ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
-    made_for = _stub_symbols(program.node) if program.node else userland.headers_digest or userland.digest
+    if program.node:
+        made_for = _stub_symbols(program.node)
+    elif userland.shares_programs:
+        made_for = (userland.plugin_suffix, _seen(program, userland))
+    else:
+        made_for = userland.digest
     digest.update(repr((COMMON, program.flags, program.libraries, made_for, *WIDTH[userland.arch])).encode())
     return digest.hexdigest()[:24]
+
+
+def _seen(program, userland):
+    return headers.seen(userland.include_dir, _files(program) + _headers(program), paths.ROOT)
+
+
+def _include_dir(program, userland, folder):
+    """The folder that a program takes a userland's headers from.
+
+    For those that share programs, its name says what is in it, so that ccache knows it again.
+    """
+    if not userland.shares_programs:
+        return userland.include_dir
+    texts = _seen(program, userland)
+    place = folder / f"headers-{hashlib.sha256(repr(texts).encode()).hexdigest()[:24]}"
+    if not place.exists():
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            new = pathlib.Path(scratch) / "new"
+            for name, text in texts.items():
+                (new / name).parent.mkdir(parents=True, exist_ok=True)
+                (new / name).write_text(text)
+            try:
+                new.rename(place)
+            except OSError:
+                if not place.is_dir():  # another process was first
+                    raise
+    return place
 
 
 def _stub_symbols(node):
@@ -113,21 +147,24 @@ def _make_stub(node, folder, width):
           f"-Wl,--version-script,{folder / 'stub.map'}", str(folder / "stub.c"), "-o", str(folder / "libibverbs.so")])
 
 
-def build(name, userland, progress=None):
-    """The path of the program for this userland; built when it is not there yet."""
+def path_of(name, userland):
+    """Where the program for this userland stands, or will."""
     program = PROGRAMS[name]
-    folder = paths.cache_dir() / "programs"
-    folder.mkdir(exist_ok=True)
-    # Userlands of one source and equal public headers share the program.
-    owner = userland.name.partition("+")[0] if userland.headers_digest else userland.name
+    owner = userland.name.partition("+")[0] if userland.shares_programs else userland.name
     if program.node:
         owner = program.node
     if program.node and userland.arch != "x86_64":
         owner += f"-{userland.arch}"
-    target = folder / f"{name}-{owner}-{_digest(program, userland)}"
+    return paths.cache_dir() / "programs" / f"{name}-{owner}-{_digest(program, userland)}"
+
+
+def build(name, userland, progress=None):
+    """The path of the program for this userland; built when it is not there yet."""
+    target = path_of(name, userland)
     if target.exists():
         return target
-    with locks.exclusive(folder / f".{target.name}.lock", f"building {name} for {userland.name}", seconds=600):
+    target.parent.mkdir(exist_ok=True)
+    with locks.exclusive(target.parent / f".{target.name}.lock", f"building {name} for {userland.name}", seconds=600):
         if target.exists():
             return target
 
@@ -135,7 +172,7 @@ def build(name, userland, progress=None):
             if progress:
                 progress.update(f"building {name} for {userland.name}: {done}/{files}")
 
-        _compile(program, userland, target, told)
+        _compile(PROGRAMS[name], userland, target, told)
     return target
 
 
@@ -147,11 +184,11 @@ def _compile(program, userland, target, told):
         files += [GOOGLETEST_SOURCES / source for name, source in GOOGLETEST.items() if name in program.libraries]
         more = [word for part in ("googletest", "googlemock") for word in
                 ("-isystem", str(GOOGLETEST_SOURCES / part / "include"), "-isystem", str(GOOGLETEST_SOURCES / part))]
+    public = () if program.node else ("-isystem", str(_include_dir(program, userland, target.parent)))
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         def compiled(source):
             made = pathlib.Path(scratch) / (source.stem + ".o")
-            headers = () if program.node else ("-isystem", str(userland.include_dir))
-            _run([*COMPILER, *width, *COMMON[:-2], *program.flags, *headers, *more, "-I", str(paths.ROOT), "-c", str(source),
+            _run([*COMPILER, *width, *COMMON[:-2], *program.flags, *public, *more, "-I", str(paths.ROOT), "-c", str(source),
                   "-o", str(made)])
             return str(made)
 

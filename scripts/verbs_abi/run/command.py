@@ -2,6 +2,7 @@
 """verbs-abi run: runs the cells of a plan, or those that the arguments name, and writes the reports."""
 
 import contextlib
+import fnmatch
 import json
 import os
 import pathlib
@@ -16,6 +17,7 @@ from verbs_abi.cells import expect, ids, plans, pool, programs, worlds
 from verbs_abi.errors import EXIT_OK, EXIT_UNEXPECTED, EXIT_USAGE, UserError
 from verbs_abi.run import provenance
 from verbs_abi.setup import build
+from verbs_abi.userlands import built
 
 
 def register(subparsers):
@@ -41,10 +43,24 @@ def register(subparsers):
     parser.set_defaults(handler=handle)
 
 
-def choose(arguments):
-    """(name of the plan or None, cells)."""
+def pick_built(arguments):
+    """The userlands that the plan builds and that --userland names, by name or pattern. It names the others from now on."""
+    from verbs_abi.facts.builds import plan
+
+    patterns = [text for text in arguments.userland if built.is_name(text)]
+    if not patterns or arguments.cell or arguments.device:
+        return []
+    picked = plan.named(arguments.plan or plans.DEFAULT_PLAN, patterns)
+    arguments.userland = [text for text in arguments.userland if text not in patterns or not fnmatch.filter(picked, text)]
+    return picked
+
+
+def choose(arguments, picked=()):
+    """(name of the plan or None, cells). picked: userlands that the plan builds, whose cells are known after that."""
     arguments.userland = [userlands.resolve(text) for text in arguments.userland]
     ids.check_names(arguments)
+    if picked and not arguments.userland:
+        return arguments.plan or plans.DEFAULT_PLAN, []
     if arguments.cell:
         return None, [ids.parse(text) for text in arguments.cell]
     named = (arguments.userland, arguments.kernel, arguments.provider, arguments.overlay, arguments.scenario)
@@ -183,15 +199,16 @@ def _userlands(cells, show):
     return ready, lacking
 
 
-def _builds(plan, arguments):
-    """(rows, cells) of what the plan builds; nothing when the arguments pick cells of it."""
-    if plan is None or any((arguments.userland, arguments.kernel, arguments.provider, arguments.overlay,
-                            arguments.scenario)):
+def _builds(plan, arguments, picked):
+    """(rows, cells) of what the plan builds: of the userlands that were picked, of all when the arguments pick no cells."""
+    named = (arguments.userland, arguments.kernel, arguments.provider, arguments.overlay, arguments.scenario)
+    if plan is None or (not picked and any(named)):
         return [], []
-    from verbs_abi.facts.builds import cells as built
+    from verbs_abi.facts.builds import cells
 
     with progress.Progress("build") as show:
-        return built.of_plan(plan, show, arguments.jobs)
+        rows, found = cells.of_plan(plan, show, arguments.jobs, only=picked or None)
+    return rows, plans.select(found, (), *named[1:])
 
 
 @contextlib.contextmanager
@@ -303,12 +320,13 @@ def execute(arguments, plan, cells, gate=lambda rows: None, builds=()):
 def _handle(arguments, came):
     from verbs_abi.reports import terminal
 
-    plan, cells = choose(arguments)
+    picked = pick_built(arguments)
+    plan, cells = choose(arguments, picked)
     if plan is not None and matrix.get("plans", plan).data.get("defects"):
         from verbs_abi.sensitivity import check
 
         return check.run(plan, cells, arguments)
-    builds, more = _builds(plan, arguments)
+    builds, more = _builds(plan, arguments, picked)
     cells = list({cell.id: cell for cell in [*cells, *more]}.values())
     results, complete = execute(arguments, plan, cells, builds=builds)
     rows, planned = results["cells"], results["run"]["planned"]

@@ -80,8 +80,7 @@ class Tree:
             finally:
                 path.write_text(text)
                 self._ninja(targets, self.source.name)
-        return dataclasses.replace(self._userland(name, root), include_dir=sound.include_dir,
-                                   headers_digest=sound.headers_digest)
+        return dataclasses.replace(self._userland(name, root), include_dir=sound.include_dir)
 
     def _prepare(self):
         if (self.folder / "build.ninja").exists():
@@ -136,7 +135,7 @@ class Tree:
     def _userland(self, name, root):
         found = rooted.userland(name, root, version=self.source.version)
         include = self.folder / "include"
-        return dataclasses.replace(found, include_dir=include, headers_digest=f"sensitivity-{self.source.digest}")
+        return dataclasses.replace(found, include_dir=include, shares_programs=True)
 
 
 def concerns(file, target):

@@ -12,6 +12,11 @@ def is_name(name):
     return MARK in name
 
 
+def name_of(source, headers):
+    """Its name."""
+    return f"{source}{MARK}{headers}"
+
+
 def parts(name):
     """(source, headers); exit 2 with the nearest names when one is unknown."""
     from verbs_abi.facts.builds import userland

@@ -29,7 +29,7 @@ class Userland:
     include_dir    the headers
     plugin_suffix  "rdmav34"; as found in the root: a substitution may have brought another
     substituted    rows {name, wanted, got, purpose}: packages not at the pinned version
-    headers_digest of the public headers and the plug-in ABI, where userlands share programs by them
+    shares_programs  with others of its source, where programs see no difference between their headers
     """
 
     name: str
@@ -48,7 +48,7 @@ class Userland:
     private_abi: str
     versions: dict
     substituted: tuple
-    headers_digest: str = ""
+    shares_programs: bool = False
     # What programs see in place of providers_dir; None: providers_dir itself.
     providers_view: pathlib.Path | None = None
     # {folder that libibverbs was built to look into: where it is}; None: as Debian's packages are built.

@@ -14,10 +14,10 @@ from verbs_abi.facts.builds import layout, plan, run
 from verbs_abi.userlands import built
 
 
-def of_plan(name, progress, jobs=None):
-    """(rows, cells) of a plan; both empty when it builds nothing."""
+def of_plan(name, progress, jobs=None, only=None):
+    """(rows, cells) of a plan, or of `only` these of its userlands; both empty when it builds nothing."""
     groups = plan.groups_of(name)
-    wanted = plan.pairs(groups)
+    wanted = [pair for pair in plan.pairs(groups) if only is None or built.name_of(*pair) in only]
     if not wanted:
         return [], []
     pairs = {}
@@ -46,7 +46,7 @@ def cells_of(pair, how):
     there = {library.name for library in pair.libraries if library.file}
     if not how or "libibverbs" not in there:
         return
-    name = f"{pair.source}{built.MARK}{pair.headers}"
+    name = built.name_of(pair.source, pair.headers)
     data = matrix.get("sources", pair.source).data
     for kernel in layout.kernels_near(pair.headers, data["kernels"]):
         for provider in how["providers"]:

@@ -12,6 +12,7 @@ import fnmatch
 from verbs_abi import matrix, paths
 from verbs_abi.errors import unknown
 from verbs_abi.facts import tool
+from verbs_abi.userlands import built
 
 
 def groups_of(name):
@@ -43,6 +44,12 @@ def pairs(groups):
             for headers in headers_of(source, group.get("headers", ["own", "nearest"])):
                 found[(source, headers)] = None
     return list(found)
+
+
+def named(name, patterns):
+    """The userlands that a plan builds (src-44.0+headers=debian-6.12.117) of which one of these is the name or a pattern."""
+    found = [built.name_of(*pair) for pair in of(name)]
+    return [userland for userland in found if any(fnmatch.fnmatchcase(userland, pattern) for pattern in patterns)]
 
 
 def headers_of(source, wanted):

@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
+import argparse
+import contextlib
+
 import pytest
 
 from verbs_abi import matrix
@@ -6,6 +9,7 @@ from verbs_abi.errors import UserError
 from verbs_abi.facts import tool
 from verbs_abi.cells import ids
 from verbs_abi.facts.builds import cells, engine, layout, plan, run, sources
+from verbs_abi.run import command as run_command
 
 DEBIANS = ["debian-5.10.223", "debian-6.1.192", "debian-6.12.117", "debian-7.2.13", "debian-7.3.4"]
 
@@ -96,3 +100,47 @@ def test_a_source_that_cannot_be_had_is_not_run_and_stops_nothing(monkeypatch):
     assert (row["result"], row["verdict"]) == ("not_run", "not_run") and "cannot be fetched" in row["cause"]
     with pytest.raises(UserError, match="cannot be fetched"):
         run.build_all([("src-44.0", "debian-6.1.192")], notes)
+
+
+def test_userlands_that_a_plan_builds_are_named_or_matched():
+    assert plan.named("gate", ["src-44.0+headers=debian-6.1.192"]) == ["src-44.0+headers=debian-6.1.192"]
+    assert plan.named("gate", ["src-44.0+headers=debian-7.2.13"]) == plan.named("quick", ["*"]) == []
+    assert plan.named("nightly", ["src-33.2+headers=debian-7.*", "src-65.0+headers=*v65"]) == [
+        "src-33.2+headers=debian-7.2.13", "src-33.2+headers=debian-7.3.4", "src-65.0+headers=rdma-core-v65"]
+    assert len(plan.named("nightly", ["src-*+headers=*"])) == len(plan.of("nightly")) == 24
+
+
+def pick(*words):
+    parser = argparse.ArgumentParser()
+    run_command.register(parser.add_subparsers())
+    arguments = parser.parse_args(["run", *words])
+    picked = run_command.pick_built(arguments)
+    return picked, run_command.choose(arguments, picked)
+
+
+def test_of_a_plan_that_builds_its_own_cells_of_a_pair_are_run():
+    pair = "src-44.0+headers=debian-6.1.192"
+    assert pick("--plan", "gate", "--userland", pair) == ([pair], ("gate", []))
+    assert pick("--plan", "gate", "--userland", "src-44.0+headers=debian-6.1*", "--kernel", "debian-6.1.192")[0] == [
+        pair, "src-44.0+headers=debian-6.12.117"]
+    # Beside other userlands, and where the plan does not build it: the plan's cells with it.
+    picked, (_, found) = pick("--plan", "gate", "--userland", pair, "--userland", "deb-56.1")
+    assert picked == [pair] and {cell.userland for cell in found} == {"deb-56.1"}
+    picked, (_, found) = pick("--userland", pair)
+    assert picked == [] and {cell.userland for cell in found} == {pair}
+    with pytest.raises(UserError, match=r"src-44\.\*"):
+        pick("--userland", "src-44.*+headers=debian-6.1.192")
+
+
+def test_only_the_cells_that_were_asked_for_are_taken_of_a_pair(monkeypatch):
+    def built(wanted, _progress, jobs, done, keep_going):
+        assert wanted == [("src-44.0", "debian-6.12.117")]
+        done(pair_of(libibverbs="a", libmlx5="b", librxe="c"), [])
+        return ["row"]
+    monkeypatch.setattr(cells.run, "build_all", built)
+    monkeypatch.setattr(run_command.progress, "Progress", lambda _: contextlib.nullcontext())
+    arguments = argparse.Namespace(userland=[], kernel=["debian-6.1.192"], provider=["rxe"], overlay=[], scenario=[], jobs=1)
+    rows, found = run_command._builds("nightly", arguments, ["src-44.0+headers=debian-6.12.117"])
+    assert rows == ["row"] and [cell.id for cell in found] == [
+        f"src-44.0+headers=debian-6.12.117/debian-6.1.192/rxe{scenario}" for scenario in ("", "@conformance")]
+    assert run_command._builds("nightly", arguments, []) == ([], [])

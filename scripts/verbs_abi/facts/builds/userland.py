@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What was built is run: src-44.0+headers=debian-6.12.117 is a userland."""
 
-import hashlib
 import re
 
 from verbs_abi import matrix
@@ -10,6 +9,7 @@ from verbs_abi.facts import tool
 from verbs_abi.facts.builds import engine, sources
 from verbs_abi.progress import Progress
 from verbs_abi.userlands import built, userland
+
 
 def parts(name):
     """(source, headers) of a pair's name; unknown ones are told with their nearest names."""
@@ -32,13 +32,6 @@ def get(name):
     return of_pair(name, source, pair)
 
 
-def _digest_of_headers(folder, suffix):
-    digest = hashlib.sha256(suffix.encode())
-    for path in sorted(folder.rglob("*.h")):
-        digest.update(f"{path.relative_to(folder)}\0".encode() + path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
 def of_pair(name, source, pair):
     """The Userland in a pair's root."""
     verbs = next((library for library in pair.libraries if library.name == "libibverbs"), None)
@@ -55,4 +48,4 @@ def of_pair(name, source, pair):
         libc_root=None, library_dirs=(library_dir, plugins), loader=None, providers_dir=plugins,
         config_dir=root / "etc/libibverbs.d", include_dir=root / "usr/include", plugin_suffix=pair.plugin_suffix,
         private_abi=f"IBVERBS_PRIVATE_{number}", versions={"libibverbs1": source.version}, substituted=(),
-        headers_digest=_digest_of_headers(root / "usr/include", pair.plugin_suffix))
+        shares_programs=True)

@@ -38,10 +38,12 @@ def _providers(_arguments):
 
 
 def _overlays(_arguments):
-    """With how each is written: NAME[@STEP][=VALUE]."""
+    """With how each is written: a fault at one step, a view of one device or of all."""
 
     def written(name, data):
-        return name + ("@STEP" if data.get("step") else "") + ("=VALUE" if "value" in data else "")
+        fault = any("fault" in change for change in data["changes"])
+        at = ("@STEP" if fault else "[@DEVICE]") if data.get("step") else ""
+        return name + at + ("=VALUE" if "value" in data else "")
 
     return ("name", "written", "about"), [
         {

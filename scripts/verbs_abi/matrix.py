@@ -44,8 +44,8 @@ class Entry:
 class MatrixError(errors.UserError):
     """A file of the matrix is broken. `where` is "line N" or a JSON pointer."""
 
-    def __init__(self, path, where, problem, expected):
-        super().__init__(f"{path}: {where}: {problem}", hint=f"Expected: {expected}")
+    def __init__(self, path, where, problem, expected=None, hint=None):
+        super().__init__(f"{path}: {where}: {problem}", hint=hint or f"Expected: {expected}")
         self.path = path
         self.where = where
 

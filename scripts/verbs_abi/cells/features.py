@@ -80,8 +80,9 @@ def lost(records):
                 found.setdefault(f"method {name}", ("its older form", record))
     if discovery(records) == "sysfs" and records:
         found.setdefault("netlink discovery", ("sysfs for discovery", {}))
-    for name, before in _shortened(records):
-        found.setdefault(f"{name}: full request", ("a shorter one", before))
+    for name, before, after in _shortened(records):
+        same = before.get("uhw_in") == after.get("uhw_in")
+        found.setdefault(f"{name}: full request", ("one with other flags" if same else "a shorter one", before))
     return [(feature, instead, record) for feature, (instead, record) in found.items()]
 
 
@@ -102,7 +103,7 @@ def _shortened(records):
         elif record.get("result", -1) >= 0 and name in refused:
             before = refused.pop(name)
             if (before.get("uhw_in"), before.get("flags")) != (record.get("uhw_in"), record.get("flags")):
-                yield name, before
+                yield name, before, record
 
 
 def route(records):

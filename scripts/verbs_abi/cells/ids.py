@@ -175,8 +175,11 @@ def check_kernel(name):
 
 
 def check_overlay(text):
-    name = text.partition("=")[0].partition("@")[0]
+    name, at, step = text.partition("=")[0].partition("@")
     entry = matrix.get("overlays", name)
+    if at and not (step and entry.data.get("step")):
+        raise UserError(f"overlay '{text}': " + ("nothing follows @" if entry.data.get("step") else "takes no @"),
+                        hint="verbs-abi list overlays tells how each is written")
     if ("value" in entry.data) != ("=" in text):
         wants = entry.data.get("value")
         raise UserError(f"overlay '{text}': " + (f"needs a value: {wants}" if wants else "takes no value"),

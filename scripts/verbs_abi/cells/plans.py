@@ -82,7 +82,8 @@ def load(name):
             for cell in cells_of(group):
                 found.setdefault(cell.id, cell)
         except UserError as error:
-            raise matrix.MatrixError(entry.path, f"/groups/{index}", error.what, error.hint or "") from error
+            raise matrix.MatrixError(entry.path, f"/groups/{index}", error.what, "names that there are",
+                                     hint=error.hint) from error
     return list(found.values())
 
 

@@ -240,5 +240,7 @@ def missing_part(results):
             if planned
             else f"{len(results['cells'])} cells"
         )
-        return f"The run was interrupted: {done} are done. ./verbs-abi run --resume goes on."
+        command = run.get("command") or "./verbs-abi run"
+        again = command if "--resume" in command.split() else f"{command} --resume"
+        return f"The run was interrupted: {done} are done. {again} goes on."
     return None

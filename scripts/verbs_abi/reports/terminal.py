@@ -97,7 +97,7 @@ def last_lines(results, report="out/index.html"):
     summary = results["summary"]
     alike = len(results["cells"]) - summary["cells"]
     lines.append(
-        f"{summary['cells']} cells{f' and {alike} alike' if alike > 0 else ''} "
+        f"{summary['cells']} cell{'s' if summary['cells'] != 1 else ''}{f' and {alike} alike' if alike > 0 else ''} "
         f"in {summary['wall_s']:.0f} s: "
         f"{model.verdict_sentence(summary)}.   "
         f"Report: {report}   One cell: ./verbs-abi explain CELL"
@@ -211,7 +211,7 @@ def _rich(results, stream, report):
             Text(line, style="red" if line.startswith("unexpected") else "yellow"), soft_wrap=True
         )
     good = results["summary"]["unexpected"] == 0
-    for line in lines[-1].split("   ") if narrow else lines[-1:]:
+    for line in lines[-1].split("   ") if len(lines[-1]) > console.width else lines[-1:]:
         console.print(Text(line, style="bold green" if good else "bold red"), soft_wrap=True)
 
 

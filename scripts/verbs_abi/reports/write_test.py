@@ -220,12 +220,23 @@ def test_the_line_of_a_kernel_says_outcome_why_and_how_it_is_known():
     assert lines[2].startswith("2 cells in 21 s: 2 as expected.   Report: ")
 
 
-def test_a_person_gets_a_table_with_the_same_last_line(small):
+def test_a_person_gets_a_table_with_the_same_last_line(small, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     stream = io.StringIO()
     terminal.table(small, stream, person=True)
     text = stream.getvalue()
     assert "deb-44.0, mlx5" in text and "linux-4.16" in text
     assert text.rstrip().splitlines()[-1].startswith("192 cells in 21 s: 3 unexpected")
+
+
+@pytest.mark.parametrize("width, ends", ((80, "3 unexpected"), (200, "explain CELL")))
+def test_the_last_line_is_parted_where_the_terminal_is_narrower(small, monkeypatch, width, ends):
+    monkeypatch.setenv("COLUMNS", str(width))
+    stream = io.StringIO()
+    terminal.table(small, stream, person=True)
+    counts = next(line for line in stream.getvalue().splitlines() if line.startswith("192 cells"))
+    assert counts.startswith("192 cells in 21 s: 3 unexpected") and ("Report: " in counts) == (width == 200)
+    assert counts.rstrip().endswith("explain CELL") == (width == 200) and ends in counts
 
 
 @pytest.mark.parametrize("width", (20, 40))

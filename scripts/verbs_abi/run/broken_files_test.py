@@ -48,6 +48,9 @@ def change(**row):
     ({**OWN, "parent": "x", "changes": []}, "/parent", "no end"),
     ({**OWN, "headers": "debian-6.1.1", "changes": []}, "/headers", "debian-6.1.1.json: cannot be read"),
     (OWN, "/", "the keys name, headers, known_by, changes"),
+    # A misspelt parent would leave a kernel of its own, and a misspelt driver a change for all drivers.
+    ({**OWN, "parnt": "linux-4.16", "changes": []}, "/", "only the keys name, parent, headers"),
+    (change(knob="rxe.max_qp", value=1, drver="rxe"), "/changes/0", "only the keys why, rule"),
     ({**OWN, "known_by": "guess", "changes": []}, "/known_by", "one of calibrated, source, headers"),
     ({**OWN, "changes": {}}, "/changes", "a list of changes"),
     ({**OWN, "changes": [3]}, "/changes/0", 'an object with "why"'),
@@ -60,7 +63,7 @@ def change(**row):
     (change(knob="rxe.max_qp", value="1"), "/changes/0/value", "a number"),
     (change(method="CQ.CREAT", served=False), "/changes/0", '"CQ.CREATE"'),
     (change(attribute="UVERBS_ATTR_UHW_I", value=1), "/changes/0", '"UVERBS_ATTR_UHW_IN"'),
-    (change(frob=1), "/changes/0", "names nothing that a kernel file can change"),
+    (change(served=True), "/changes/0", "names nothing that a kernel file can change"),
 ))
 def test_a_broken_kernel(root, data, where, expected):
     path = write(root / "matrix/kernels/x.json", data)

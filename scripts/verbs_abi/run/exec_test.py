@@ -212,6 +212,8 @@ def test_a_set_user_id_program_of_another_user_is_not_interceptable(tmp_path):
     ((*WORLD, "--overlay", "no-iotcl"), "unknown overlay 'no-iotcl'", "no-ioctl"),
     ((*WORLD, "--overlay", "no-ioctl=3"), "overlay 'no-ioctl=3': takes no value", None),
     ((*WORLD, "--overlay", "cdev-mode"), "overlay 'cdev-mode': needs a value", None),
+    ((*WORLD, "--overlay", "no-ioctl@rxe0"), "overlay 'no-ioctl@rxe0': takes no @", "list overlays"),
+    ((*WORLD, "--overlay", "no-gid@"), "overlay 'no-gid@': nothing follows @", "list overlays"),
     ((*WORLD, "--overlay", "errno@CREATE_CQ=EFOO"), 'unknown errno "EFOO"', None),
     ((*WORLD, "--overlay", "errno@CREATE_CQQ=EIO"), 'unknown step "CREATE_CQQ"', "CREATE_CQ"),
     ((*WORLD, "--overlay", "cdev-mode=600"), "with a leading 0", None),

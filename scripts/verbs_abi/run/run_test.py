@@ -68,13 +68,15 @@ def test_an_interrupted_run_keeps_what_was_done_and_goes_on(tmp_path, number):
     until_begun(out, process)
     # To the command itself: the launcher has become it.
     process.send_signal(number)
-    status, _, err = finish(process)
+    status, told, err = finish(process)
     done = journal(out)
     if number == signal.SIGKILL:
         assert status == -signal.SIGKILL
     else:
         assert status == 128 + number
         assert f"interrupted after {len(done)} of " in err and "--resume" in err
+        # The command as it was given, with --out: another folder holds another run.
+        assert f"--out {out} --jobs 1 --resume goes on." in told
         told = results(out)
         assert told["run"]["complete"] is False
         assert {cell["id"] for cell in told["cells"]} == set(done)

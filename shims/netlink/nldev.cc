@@ -263,13 +263,13 @@ int DoGetChardev(const Ask& ask, std::string* out) {
   return 0;
 }
 
-// What a driver makes for itself is not known, but of rxe, which makes nothing: the answer leaves
-// it out and the trace says so. Without a driver there is no answer.
+// Where it is not known what a driver makes for itself, the answer leaves it out and the trace says
+// so. Without a driver there is no answer.
 int CheckOwnObjects(const Request& request, uint32_t number) {
-  const char* const what = "netlink: what a driver makes for itself is not counted";
+  const char* const what = "netlink: what this driver's kernel makes for itself is not told";
   const Device* device = FindDevice(number);
   if (device == nullptr) return Unmodelled(request, what);
-  if (device->image().driver != DriverId::rxe) Unmodelled(request, what);
+  if (!KnowsKernels(device->world(), device->image(), TrackType::kQp)) Unmodelled(request, what);
   return 0;
 }
 
@@ -316,7 +316,7 @@ int DoResObject(const Ask& ask, std::string* out) {
     return Refuse(world, ask.request, RuleId::netlink_res_asked);
   }
   const uint32_t id = ask.attributes.U32(world, kind.id);
-  for (const Tracked& object : FindTracked(world.image(), asked.number, kind.type)) {
+  for (const Tracked& object : FindObjects(world, *asked.device, asked.number, kind.type)) {
     if (object.id != id) continue;
     Message message = Answering(ask, ask.command);
     PutHandle(world, *asked.device, &message);
@@ -341,7 +341,7 @@ std::optional<std::string> DumpObjects(const World& world, Dump* dump, int* resu
     *result = -world.Rule(RuleId::netlink_res_asked).error;
     return std::nullopt;
   }
-  const std::vector<Tracked> objects = FindTracked(world.image(), asked.number, kind.type);
+  const std::vector<Tracked> objects = FindObjects(world, *asked.device, asked.number, kind.type);
   if (objects.empty()) return std::nullopt;
   Message message(TypeOf(world, dump->command), NLM_F_MULTI, dump->header.nlmsg_seq, dump->port_id);
   PutHandle(world, *asked.device, &message);
@@ -519,8 +519,14 @@ Reply Failed(int error) { return {error, std::nullopt, std::nullopt}; }
 Reply StartDump(const World& world, const Request& request, const Command& command) {
   if (!command.dumps) return Failed(Refuse(world, request, RuleId::netlink_no_dump));
   const WorldImage& image = world.image();
-  if (FindKind(command.id) != nullptr && request.record != nullptr)
-    request.record->unmodelled = "netlink: objects of the kernel's own are not listed";
+  const ResourceKind* const kind = FindKind(command.id);
+  if (kind != nullptr) {
+    Attributes attributes;
+    ResourceAsked asked;
+    if (Attributes::Parse(world, request.payload, false, &attributes) == Attributes::Fault::kNone &&
+        FindResource(world, attributes, &asked) && !KnowsKernels(world, *asked.device, kind->type))
+      Unmodelled(request, "netlink: what this driver's kernel makes for itself is not listed");
+  }
   for (uint32_t i = 0; command.id == ConstId::RDMA_NLDEV_CMD_RES_GET && i < image.device_count;
        ++i) {
     if (!IsThere(image, i)) continue;

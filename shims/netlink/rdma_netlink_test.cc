@@ -652,7 +652,7 @@ TEST_F(Resources, AreListedAsTheReleaseTellsThem) {
        "42=41000000 43=40000000 45=0020000000000000 62="},
   };
   for (const auto& it : cases) {
-    RdmaNetlink netlink(it.kernel);
+    RdmaNetlink netlink(it.kernel, {"mlx5"});  // of which the kernel's own are not listed
     Tracked qp = {}, mr = {};
     qp.type = TrackType::kQp;
     qp.id = 0x21;
@@ -698,6 +698,41 @@ TEST_F(Resources, AreListedAsTheReleaseTellsThem) {
           1u);
     }
     for (uint32_t& slot : slots) UntrackEntry(netlink.image(), &slot);
+  }
+}
+
+// What mad.c:ib_mad_port_open has made on a port of rxe, as each release tells of it: 21 the
+// number, 24 the starting number, 26 GSI, 27 RTS, 29 who, 37 places, 38 users, 39 how it is polled,
+// 60 the PD, 61 the CQ, 84 DIM; the sizes are of rxe_queue.c.
+TEST_F(Resources, OfTheKernelsOwnAreListed) {
+  constexpr int kResQpGet = 10, kResCqGet = 12, kResPdGet = 14, kMrGet = 13;
+  const std::string who = "29=69625f636f726500";
+  const struct {
+    const char* kernel;
+    std::string qp, cq, pd;
+  } cases[] = {
+      {"linux-4.16", "3=01000000 21=01000000 24=00000000 26=01 27=03 " + who, "", ""},
+      {"linux-4.17", "3=01000000 21=01000000 24=00000000 26=01 27=03 " + who,
+       "37=ff030000 38=0200000000000000 39=02 " + who, "38=0100000000000000 " + who},
+      {"linux-5.14", "21=01000000 " + who + " 24=00000000 26=01 27=03",
+       "37=ff030000 38=0200000000000000 39=02 84=00 61=00000000 " + who,
+       "38=0100000000000000 60=00000000 " + who},
+      {"debian-6.12.117", "3=01000000 21=01000000 " + who + " 24=00000000 26=01 27=03",
+       "37=ff030000 38=0200000000000000 39=02 84=00 61=00000000 " + who,
+       "38=0100000000000000 60=00000000 " + who},
+  };
+  for (const auto& it : cases) {
+    SetDriverForTest(DriverId::rxe, &TestDriver::Make);
+    RdmaNetlink netlink(it.kernel);
+    SetDriverForTest(DriverId::rxe, nullptr);
+    const auto list = [&](int command) {
+      return netlink.Answers(Ask(command, kDump).Put32(kDevIndex, 0));
+    };
+    EXPECT_EQ(Inside(list(kResQpGet).at(0), 2), it.qp) << it.kernel;
+    if (it.cq.empty()) continue;
+    EXPECT_EQ(Inside(list(kResCqGet).at(0), 2), it.cq) << it.kernel;
+    EXPECT_THAT(Inside(list(kResPdGet).at(0), 2), ::testing::EndsWith(it.pd)) << it.kernel;
+    EXPECT_THAT(list(kMrGet), ElementsAre("done 0")) << "get_dma_mr is not tracked";
   }
 }
 

@@ -8,7 +8,8 @@
 #include "shims/uverbs/restrack.h"
 
 // What RES_GET and RES_*_GET tell of objects (core/nldev.c: fill_res_info, fill_entries and the
-// functions of its rows). They are those of all programs of the world (restrack.h).
+// functions of its rows): those of all programs of the world (restrack.h), and the kernel's own as
+// far as they are known.
 
 namespace vabi::netlink {
 
@@ -28,8 +29,13 @@ const ResourceKind* FindKind(ConstId command);
 bool PutObject(const World& world, const ResourceKind& kind, const Tracked& object, bool privileged,
                uint32_t port, Message* message);
 
-// The summary of a device: what programs have and what ib_mad makes on a RoCE port. What a driver
-// makes for itself is not in it.
+// All objects of a type, by id; the kernel's own have no process. False of the first: what a kernel
+// keeps of this type for itself is not known, and not among them.
+bool KnowsKernels(const World& world, const DeviceImage& device, TrackType type);
+std::vector<Tracked> FindObjects(const World& world, const DeviceImage& device, uint32_t number,
+                                 TrackType type);
+
+// The summary of a device.
 void PutSummary(const World& world, uint32_t device, Message* message);
 
 }  // namespace vabi::netlink

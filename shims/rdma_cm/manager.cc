@@ -60,6 +60,7 @@ void Manager::Enter() {
   process_ = sys::GetPid();
   ids_.clear();
   unnumbered_.clear();
+  touched_.clear();
   members_.clear();
   loop_.clear();
   wire_.Forget();
@@ -85,28 +86,38 @@ IdPointer Manager::Create(CmFile* file, const World& world) {
   id->key = next_key_++;
   id->psn = next_psn_ += 0x1000;  // cma.c has a random one
   ids_[id->number] = id;
+  Touch(id);
   return id;
 }
 
-IdPointer Manager::Find(uint32_t number) const {
-  const auto found = ids_.find(number);
-  return found == ids_.end() ? nullptr : found->second;
+void Manager::Touch(const IdPointer& id) {
+  if (id != nullptr && (touched_.empty() || touched_.back() != id)) touched_.push_back(id);
 }
 
-IdPointer Manager::FindKey(uint32_t key) const {
+IdPointer Manager::Find(uint32_t number) {
+  const auto found = ids_.find(number);
+  if (found == ids_.end()) return nullptr;
+  Touch(found->second);
+  return found->second;
+}
+
+IdPointer Manager::FindKey(uint32_t key) {
+  const auto has_key = [&](const IdPointer& id) { return id->key == key; };
+  IdPointer found;
   for (const auto& [number, id] : ids_) {
-    if (id->key == key) return id;
+    if (has_key(id)) found = id;
   }
-  for (const auto& id : unnumbered_) {
-    if (id->key == key) return id;
-  }
-  return nullptr;
+  const auto unnumbered = std::find_if(unnumbered_.begin(), unnumbered_.end(), has_key);
+  if (found == nullptr && unnumbered != unnumbered_.end()) found = *unnumbered;
+  Touch(found);
+  return found;
 }
 
 void Manager::NumberLate(const IdPointer& id) {
   if (std::erase(unnumbered_, id) == 0) return;
   id->number = FreeNumber();
   ids_[id->number] = id;
+  Touch(id);
 }
 
 // ib_destroy_cm_id, _destroy_id, ucma_cleanup_ctx_events
@@ -435,6 +446,7 @@ int Manager::ResolveAddress(Decision& call, const IdPointer& id, const Address& 
       const auto lock = manager.Lock();
       const IdPointer waiting = weak.lock();
       if (waiting == nullptr || waiting->state != IdState::kAddressQuery) return;
+      manager.Touch(waiting);
       waiting->state = IdState::kAddressBound;
       manager.Tell(waiting, CmEvent::kAddressError, -ETIMEDOUT);
       manager.Drain();
@@ -497,6 +509,7 @@ int Manager::AskSubnet(Decision& call, const IdPointer& id, const Device& device
       const auto lock = manager.Lock();
       const IdPointer waiting = weak.lock();
       if (waiting == nullptr || waiting->state != IdState::kRouteQuery) return;
+      manager.Touch(waiting);
       waiting->state = IdState::kAddressResolved;
       manager.Tell(waiting, CmEvent::kRouteError, -ETIMEDOUT);
       manager.Drain();
@@ -677,7 +690,11 @@ void Manager::Drain() {
     Receive(message);
   }
   loop_.clear();
-  for (const auto& [number, id] : ids_) TrackId(*id);
+  for (const IdPointer& id : touched_) {
+    const auto found = ids_.find(id->number);
+    if (found != ids_.end() && found->second == id) TrackId(*id);  // not one that has gone since
+  }
+  touched_.clear();
 }
 
 // rdma_restrack_add, of those that have a device.
@@ -997,6 +1014,7 @@ void Manager::DeviceGone(Device& device) {
     if (id->HasDevice() && id->place.device == static_cast<int>(device.number())) all.push_back(id);
   }
   for (const IdPointer& id : all) {
+    manager.Touch(id);
     manager.Tell(id, CmEvent::kDeviceRemoval, 0);
     id->removed = true;
     id->cm = CmState::kNone;
@@ -1179,6 +1197,7 @@ void Manager::ReceiveRequest(const Message& message) {
   if (world_->Knob(KnobId::rdma_cm_early_ids) != 0) {
     id->number = FreeNumber();
     ids_[id->number] = id;
+    Touch(id);
   } else {
     unnumbered_.push_back(id);
   }

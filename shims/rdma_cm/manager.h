@@ -32,7 +32,7 @@ class Manager {
   std::unique_lock<std::mutex> Lock();
 
   IdPointer Create(CmFile* file, const World& world);
-  IdPointer Find(uint32_t number) const;
+  IdPointer Find(uint32_t number);
   // rdma_destroy_id, and the identifier's events go: how many it had been told of.
   uint32_t Destroy(const IdPointer& id);
   void DestroyAll(CmFile* file);
@@ -62,7 +62,8 @@ class Manager {
 
   // struct ib_uverbs_ah_attr of the way to the peer.
   void WritePath(const Identifier& id, uint8_t out[32]) const;
-  // What is to be done at the end of every call: messages of this process to itself.
+  // What is to be done at the end of every call: messages of this process to itself, and what RDMA
+  // netlink tells of the identifiers that were touched.
   void Drain();
   // An event whose read creates the request's identifier, in kernels before 5.10.
   void NumberLate(const IdPointer& id);
@@ -97,8 +98,9 @@ class Manager {
   void SendDisconnect(const IdPointer& id, bool reply);
   uint8_t AckTimeout(const Identifier& id, uint8_t delay, uint8_t life) const;
   uint32_t FreeNumber() const;
-  IdPointer FindKey(uint32_t key) const;
+  IdPointer FindKey(uint32_t key);
   void Watch();
+  void Touch(const IdPointer& id);
   void TrackId(Identifier& id) const;
   // A membership with its event, which has that ib_uverbs_ah_attr: its number.
   uint32_t AddMember(const IdPointer& id, uint64_t uid, const uint8_t way[32]);
@@ -117,6 +119,8 @@ class Manager {
   const World* world_ = nullptr;
   std::map<uint32_t, IdPointer> ids_;
   std::vector<IdPointer> unnumbered_;
+  // Found since the last Drain, by whatever way: only these can have changed.
+  std::vector<IdPointer> touched_;
   std::map<uint32_t, Membership> members_;
   std::vector<Message> loop_;
   Wire wire_;

@@ -2,7 +2,9 @@
 #include <arpa/inet.h>
 
 #include "shims/providers/test_offence.h"
+#include "shims/rdma_cm/manager.h"
 #include "shims/rdma_cm/test_rdma_cm.h"
+#include "shims/uverbs/restrack.h"
 #include "shims/uverbs/script.h"
 
 namespace vabi::rdma_cm {
@@ -394,6 +396,57 @@ TEST(RdmaCm, ADestroyedPeerDisconnects) {
   EXPECT_EQ(0, f.Destroy(passive));
   f.use = 0;
   EXPECT_EQ(10U, f.Next().event);
+}
+
+// States of the identifiers that have a device, by the order in which they got it (enum
+// rdma_cm_state).
+std::vector<int> TrackedStates(CmFixture& f) {
+  std::vector<int> states;
+  for (const Tracked& entry : FindTracked(f.image(), 0, TrackType::kCmId))
+    states.push_back(entry.state);
+  return states;
+}
+
+TEST(RdmaCm, NetlinkHasEveryIdentifierAsItIsNow) {
+  CmFixture f;
+  f.Listener();
+  const uint32_t active = f.Ready();
+  EXPECT_EQ((std::vector<int>{8, 4}), TrackedStates(f)) << "LISTEN, ROUTE_RESOLVED";
+  ASSERT_EQ(0, f.Connect(active));
+  EXPECT_EQ((std::vector<int>{8, 5, 5}), TrackedStates(f)) << "with the request's: CONNECT";
+  f.use = 1;
+  const uint32_t passive = f.Next().id;
+  ASSERT_EQ(0, f.Accept(passive));
+  f.use = 0;
+  EXPECT_EQ(5U, f.Next().event);
+  ASSERT_EQ(0, f.Establish(active));
+  f.use = 1;
+  ASSERT_EQ(0, f.Disconnect(passive));
+  EXPECT_EQ((std::vector<int>{8, 6, 5}), TrackedStates(f))
+      << "cma.c:cma_ib_handler: DISCONNECT is who was told; who asked waits for the answer";
+  f.use = 0;
+  ASSERT_EQ(0, f.Destroy(active));
+  EXPECT_EQ((std::vector<int>{8, 6}), TrackedStates(f)) << "the answer, and one is gone";
+}
+
+// One that a command has nothing to do with costs it nothing.
+TEST(RdmaCm, NetlinkIsToldOfWhatWasTouchedAlone) {
+  CmFixture f;
+  const uint32_t one = f.Made(), other = f.Made();
+  ASSERT_EQ(0, f.Bind(one, "10.0.0.1"));
+  IdPointer id;
+  {
+    Manager& manager = Manager::Get();
+    const auto lock = manager.Lock();
+    id = manager.Find(one);
+    manager.Drain();
+    id->qpn = 0x777;
+  }
+  ASSERT_EQ(0, f.Bind(other, "10.0.0.1"));
+  const auto qpn = [&] { return FindTracked(f.image(), 0, TrackType::kCmId).at(0).qpn; };
+  EXPECT_EQ(0U, qpn());
+  EXPECT_NE(0, f.Bind(one, "10.0.0.1"));
+  EXPECT_EQ(0x777U, qpn());
 }
 
 TEST(RdmaCm, NobodyListens) {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "shims/umad/answer.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <utility>
 
 #include "shims/umad/agents.h"
 #include "shims/umad/mad.h"
+#include "shims/umad/subnet.h"
 
 namespace vabi::umad {
 namespace {
@@ -161,6 +164,20 @@ constexpr uint16_t kSmInfo = 0x20;
 
 }  // namespace
 
+void DescribeNode(const Device& device, uint8_t port, uint8_t out[64]) {
+  uint8_t mad[kMadSize] = {};
+  Mad whole(mad);
+  NodeInfo({device, port, 0}, &whole);
+  std::memcpy(out, mad + Mad::kData, 64);
+}
+
+void DescribePort(const Device& device, uint8_t port, uint8_t out[64]) {
+  uint8_t mad[kMadSize] = {};
+  Mad whole(mad);
+  PortInfo({device, port, port}, &whole);
+  std::memcpy(out, mad + Mad::kData, 64);
+}
+
 bool ProcessMad(const Device& device, uint8_t port, const uint8_t in[256], uint8_t out[256],
                 const char** unmodelled) {
   // Only mlx5's agents are known; rxe has none, but for the data of its sysfs counters, whose
@@ -205,7 +222,7 @@ bool ProcessMad(const Device& device, uint8_t port, const uint8_t in[256], uint8
 }
 
 Answered Receive(const Device& device, uint8_t port, uint32_t qpn, const uint8_t in[256],
-                 uint8_t out[256], const char** unmodelled) {
+                 uint8_t out[256], std::vector<uint8_t>* message, const char** unmodelled) {
   uint8_t copy[256];
   std::memcpy(copy, in, sizeof(copy));
   const Mad request(copy);
@@ -223,6 +240,14 @@ Answered Receive(const Device& device, uint8_t port, uint32_t qpn, const uint8_t
     *unmodelled = "a MAD for another program's agent";
     return Answered::kNothing;
   }
+  std::vector<uint8_t> told = AskSubnet(device, port, qpn, in, unmodelled);
+  if (!told.empty()) {
+    std::memset(out, 0, kMadSize);
+    std::memcpy(out, told.data(), std::min(told.size(), kMadSize));
+    if (out[3] == kGetTableResp) *message = std::move(told);
+    return Answered::kReply;
+  }
+  if (*unmodelled != nullptr) return Answered::kNothing;
   if (request.mgmt_class() == kCommunication && request.method() == kSend) {
     *unmodelled = "a MAD for the kernel's communication manager";
     return Answered::kNothing;

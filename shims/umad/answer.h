@@ -3,6 +3,7 @@
 #define VABI_SHIMS_UMAD_ANSWER_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "shims/uverbs/device.h"
 
@@ -23,8 +24,14 @@ bool ProcessMad(const Device& device, uint8_t port, const uint8_t in[256], uint8
                 const char** unmodelled);
 
 // A request that arrived at the port over the wire (core/mad.c:ib_mad_recv_done).
+// `*message`: where the answer goes in segments (RMPP), what the receiving kernel makes of all;
+// `out` is the first.
 Answered Receive(const Device& device, uint8_t port, uint32_t qpn, const uint8_t in[256],
-                 uint8_t out[256], const char** unmodelled);
+                 uint8_t out[256], std::vector<uint8_t>* message, const char** unmodelled);
+
+// NodeInfo and PortInfo of a port, as its subnet agent answers them: 64 bytes of an attribute.
+void DescribeNode(const Device& device, uint8_t port, uint8_t out[64]);
+void DescribePort(const Device& device, uint8_t port, uint8_t out[64]);
 
 // A program holds issmN of the port: IsSM is set in its capabilities.
 void SetSubnetManager(const Device& device, uint8_t port, bool set);

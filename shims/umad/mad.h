@@ -37,7 +37,9 @@ enum Method : uint8_t {
   kSet = 0x02,
   kSend = 0x03,
   kTrapRepress = 0x07,
+  kGetTable = 0x12,
   kGetResp = 0x81,
+  kGetTableResp = 0x92,
 };
 
 inline constexpr uint16_t kUnsupportedMethodAttribute = 0x000c;

@@ -97,13 +97,19 @@ ssize_t UmadFile::Read(void* user, size_t size, bool nonblock) {
       if (!received_.empty()) {
         Packet& packet = *received_.front();
         const size_t header = HeaderSize();
-        if (size < header + packet.length) return answer(call.Refuse(RuleId::umad_read_short));
+        const size_t first = packet.length - packet.rest.size();
+        if (size < header + first) return answer(call.Refuse(RuleId::umad_read_short));
         const uint64_t at = reinterpret_cast<uintptr_t>(user);
         // What cannot be delivered stays the first one.
         if (sys::CopyToUser(at, packet.header, header) != 0 ||
-            sys::CopyToUser(at + header, packet.data, packet.length) != 0) {
+            sys::CopyToUser(at + header, packet.data, first) != 0) {
           return answer(call.Refuse(RuleId::umad_read_fault));
         }
+        // copy_recv_mad: who had too little room has the first segment, which says how much there
+        // is.
+        if (size < header + packet.length) return answer(-ENOSPC);
+        if (sys::CopyToUser(at + header + first, packet.rest.data(), packet.rest.size()) != 0)
+          return answer(call.Refuse(RuleId::umad_read_fault));
         const auto result = static_cast<long>(header + packet.length);
         received_.pop_front();
         Signal();
@@ -253,7 +259,7 @@ void UmadFile::Post(Decision& call, std::shared_ptr<Packet> packet, bool local) 
   reply->length = kMadSize;
   const Body out = Header(reply->header);
   const auto deliver = [&](uint32_t qpn, uint16_t lid) {
-    out.Set(HEADER(length), HeaderSize() + kMadSize);
+    out.Set(HEADER(length), HeaderSize() + reply->length);
     out.Set(HEADER(qpn), FromBig(qpn));
     out.Set(HEADER(lid), FromBig16(lid));
     Queue(std::move(reply));
@@ -294,8 +300,19 @@ void UmadFile::Post(Decision& call, std::shared_ptr<Packet> packet, bool local) 
         unmodelled = "a MAD to a queue pair other than QP0 and QP1";
         continue;
       }
-      if (Receive(*device, p, qpn, packet->data, reply->data, &unmodelled) != Answered::kReply)
+      std::vector<uint8_t> message;
+      if (Receive(*device, p, qpn, packet->data, reply->data, &message, &unmodelled) !=
+          Answered::kReply)
         continue;
+      if (!message.empty()) {
+        if (!packet->agent->KernelRmpp()) {
+          unmodelled = "an answer in segments that the program puts together";
+          continue;
+        }
+        reply->length = message.size();
+        if (message.size() > kMadSize)
+          reply->rest.assign(message.begin() + kMadSize, message.end());
+      }
       out.Set(HEADER(grh_present), global);
       if (global) {
         out.Set(HEADER(gid_index), header.Get(HEADER(gid_index)));

@@ -45,7 +45,8 @@ class UmadFile : public File, public std::enable_shared_from_this<UmadFile> {
   struct Packet {
     uint8_t header[kMaxHeader] = {};  // struct ib_user_mad_hdr
     uint8_t data[kMadSize] = {};
-    size_t length = 0;  // of the data
+    size_t length = 0;          // of the data
+    std::vector<uint8_t> rest;  // what stood in segments behind the first, and counts in `length`
     std::shared_ptr<Agent> agent;
   };
 

@@ -379,6 +379,162 @@ TEST(Umad, PerformanceCountersAreZero) {
   EXPECT_EQ(0x001cU, Big(f.Receive(), 64 + 4, 2)) << "no such port";
 }
 
+// opensm: osm_sminfo_rcv.c; the ports name the LID 1 as the manager's.
+TEST(Umad, TheSubnetHasAManager) {
+  UmadFixture f;
+  f.Start();
+  ASSERT_EQ(320, f.Send(Message(1, 1, 0x20).To(1, 0)));
+  const Bytes got = f.Receive();
+  ASSERT_EQ(320U, got.size());
+  EXPECT_EQ(0x81, got[64 + 3]);
+  EXPECT_EQ(0U, Big(got, 64 + 4, 2));
+  EXPECT_EQ(f.image().device[0].node_guid, Big(got, 128, 8)) << "the port's GUID";
+  EXPECT_EQ(0x03, got[128 + 20]) << "priority 0, MASTER";
+}
+
+// A question to the subnet administrator, as libibumad sends it: class 3, version 2, RMPP by the
+// kernel; the mask of components, and a record.
+struct SubnetQuestion : Message {
+  SubnetQuestion(uint8_t method, uint16_t attribute, uint64_t mask = 0)
+      : Message(3, method, attribute) {
+    To(1, 1);
+    this->mad(2) = 2;
+    for (size_t i = 0; i < 8; ++i) this->mad(48 + i) = static_cast<uint8_t>(mask >> (56 - 8 * i));
+  }
+  uint8_t& record(size_t at) { return this->mad(56 + at); }
+};
+class Subnet : public testing::Test {
+ protected:
+  Subnet() {
+    EXPECT_EQ(0, f_.EnablePkey());
+    UmadFixture::Request request;
+    request.mgmt_class = 3;
+    request.version = 2;
+    request.rmpp = 1;
+    EXPECT_EQ(0, f_.RegisterAgent(request));
+  }
+  Bytes Ask(const SubnetQuestion& question) {
+    EXPECT_EQ(320, f_.Send(question));
+    return Read(2048);
+  }
+  Bytes Read(size_t room) {
+    Bytes bytes(room);
+    const long result = f_.file().Read(bytes.data(), bytes.size(), true);
+    last_ = result;
+    bytes.resize(result < 0 ? 0 : static_cast<size_t>(result));
+    return bytes;
+  }
+  static constexpr size_t kMad = 64, kRecords = 64 + 56;
+  UmadFixture f_;
+  long last_ = 0;
+};
+
+// 108 bytes of a record take 112 (14 times 8); two are more than the 200 of a segment.
+TEST_F(Subnet, ListsNodes) {
+  const Bytes got = Ask(SubnetQuestion(0x12, 0x11));
+  ASSERT_EQ(kRecords + 2 * 112, got.size()) << "mad_rmpp.c:get_mad_len";
+  EXPECT_EQ(got.size(), Word(got, 16)) << "ib_user_mad_hdr.length";
+  EXPECT_EQ(0x92, got[kMad + 3]) << "GetTableResp";
+  EXPECT_EQ(0U, Big(got, kMad + 4, 2));
+  EXPECT_EQ(1, got[kMad + 24]) << "RMPP version";
+  EXPECT_EQ(1, got[kMad + 25]) << "data";
+  EXPECT_EQ(3, got[kMad + 26] & 7) << "active, first";
+  EXPECT_EQ(1U, Big(got, kMad + 28, 4)) << "segment";
+  EXPECT_EQ(2U * 112 + 2 * 20, Big(got, kMad + 32, 4)) << "with the class header of each";
+  EXPECT_EQ(14U, Big(got, kMad + 44, 2)) << "offset";
+  for (size_t i = 0; i < 2; ++i) {
+    const size_t at = kRecords + 112 * i;
+    const DeviceImage& device = f_.image().device[i];
+    EXPECT_EQ(i + 1, Big(got, at, 2)) << "LID";
+    EXPECT_EQ(1, got[at + 4 + 2]) << "a channel adapter";
+    EXPECT_EQ(device.node_guid, Big(got, at + 4 + 12, 8));
+    EXPECT_EQ(
+        0, std::strncmp(device.node_desc, reinterpret_cast<const char*>(got.data()) + at + 44, 64));
+  }
+}
+
+// user_mad.c:copy_recv_mad
+TEST_F(Subnet, ATableNeedsRoom) {
+  ASSERT_EQ(320, f_.Send(SubnetQuestion(0x12, 0x11)));
+  Read(64 + 255);
+  EXPECT_EQ(-EINVAL, last_) << "not even of the first segment";
+  Bytes bytes(64 + 256);
+  EXPECT_EQ(-ENOSPC, f_.file().Read(bytes.data(), bytes.size(), true));
+  EXPECT_EQ(kRecords + 2 * 112, Word(bytes, 16)) << "but with its header, which says how much";
+  EXPECT_EQ(0x92, bytes[kMad + 3]);
+  EXPECT_EQ(kRecords + 2 * 112, Read(2048).size()) << "it stays";
+}
+
+TEST_F(Subnet, FindsByComponents) {
+  SubnetQuestion by_lid(0x12, 0x11, 1);
+  by_lid.record(1) = 2;
+  const Bytes one = Ask(by_lid);
+  ASSERT_EQ(kRecords + 112, one.size()) << "shorter than a MAD";
+  EXPECT_EQ(7, one[kMad + 26] & 7) << "active, first, last";
+  EXPECT_EQ(2U, Big(one, kRecords, 2));
+  by_lid.record(1) = 77;
+  const Bytes none = Ask(by_lid);
+  EXPECT_EQ(kRecords, none.size());
+  EXPECT_EQ(0U, Big(none, kMad + 44, 2));
+  SubnetQuestion get(1, 0x11, 1);
+  get.record(1) = 77;
+  EXPECT_EQ(0x0300U, Big(Ask(get), kMad + 4, 2)) << "NO_RECORDS";
+  get.record(1) = 2;
+  const Bytes found = Ask(get);
+  ASSERT_EQ(320U, found.size());
+  EXPECT_EQ(0x81, found[kMad + 3]);
+  EXPECT_EQ(2U, Big(found, kRecords, 2));
+  EXPECT_EQ(0x0400U, Big(Ask(SubnetQuestion(1, 0x11)), kMad + 4, 2)) << "TOO_MANY_RECORDS";
+}
+
+TEST_F(Subnet, ListsPorts) {
+  const Bytes got = Ask(SubnetQuestion(0x12, 0x12));
+  ASSERT_EQ(kRecords + 2 * 72, got.size());
+  EXPECT_EQ(9U, Big(got, kMad + 44, 2));
+  EXPECT_EQ(1, got[kRecords + 2]) << "port";
+  EXPECT_EQ(1U, Big(got, kRecords + 4 + 16, 2)) << "PortInfo's LID";
+  EXPECT_EQ(2U, Big(got, kRecords + 72 + 4 + 16, 2));
+  SubnetQuestion managers(0x12, 0x12, 1 << 7);
+  managers.mad(20) = 0x80;
+  managers.record(4 + 23) = 2;
+  EXPECT_EQ(kRecords, Ask(managers).size()) << "no port has IsSM";
+  managers.record(4 + 23) = 8;
+  EXPECT_EQ(kRecords + 2 * 72, Ask(managers).size());
+}
+
+// opensm's defaults, docs/fabric.md: MTU 4096 (5), life 18, all exact (2 in the upper bits); EDR of
+// four lanes is 100 Gb/s (16).
+TEST_F(Subnet, ListsPaths) {
+  SubnetQuestion question(0x12, 0x35, 1 << 4 | 1 << 5 | 1 << 12);
+  question.record(41) = 2;
+  question.record(43) = 1;
+  const Bytes got = Ask(question);
+  ASSERT_EQ(kRecords + 64, got.size());
+  EXPECT_EQ(8U, Big(got, kMad + 44, 2));
+  EXPECT_EQ(0,
+            std::memcmp(f_.image().device[1].ports[0].gids[0].raw, got.data() + kRecords + 8, 16));
+  EXPECT_EQ(0,
+            std::memcmp(f_.image().device[0].ports[0].gids[0].raw, got.data() + kRecords + 24, 16));
+  EXPECT_EQ(0x00020001U, Big(got, kRecords + 40, 4)) << "DLID, SLID";
+  EXPECT_EQ(0x80, got[kRecords + 49]) << "reversible";
+  EXPECT_EQ(0xffffU, Big(got, kRecords + 50, 2));
+  EXPECT_EQ(0x85, got[kRecords + 54]);
+  EXPECT_EQ(0x90, got[kRecords + 55]);
+  EXPECT_EQ(0x92, got[kRecords + 56]);
+  EXPECT_EQ(kRecords + 4 * 64, Ask(SubnetQuestion(0x12, 0x35)).size()) << "of each pair of ports";
+}
+
+TEST_F(Subnet, SaysWhatItDoesNotKnow) {
+  ASSERT_EQ(320, f_.Send(SubnetQuestion(0x12, 0x38)));
+  EXPECT_EQ("a question to the subnet administrator other than for nodes, ports and paths",
+            f_.LastUnmodelled());
+  SubnetQuestion by_level(0x12, 0x35, 1 << 15);
+  by_level.mad(15) = 0x43;  // the first one still waits
+  ASSERT_EQ(320, f_.Send(by_level));
+  EXPECT_EQ("a component by which the subnet administrator is asked for records",
+            f_.LastUnmodelled());
+}
+
 // mlx5_ib_process_mad leaves SMInfo; generate_unmatched_resp answers.
 TEST(Umad, TheKernelAnswersWhatNobodyTakes) {
   UmadFixture f;

@@ -27,7 +27,7 @@ struct Capabilities {
        ece_support = false;
   bool cqe_compression = false, cqe_compression_128 = false, cqe_128_always = true,
        dump_fill_mkey = false;
-  bool sho = false, cd = false, end_pad = false, dct = true, qos = false;
+  bool sho = false, cd = false, end_pad = false, dct = true, qos = true;
   bool qp_packet_based = false, real_time_timestamps = false, drain_sigerr = false,
        striding_rq = false;
   bool dp_ordering_force = false, ipoib_basic_offloads = false, eth_net_offloads = false;
@@ -41,6 +41,11 @@ struct Capabilities {
   bool qpc_extension = true;
   bool dma_mmo_sq = true;
   int log_dma_mmo_max_size = 24;
+  // qos_cap: trees for send queues, which none is put into yet (schedule.h)
+  bool packet_pacing = false, nic_sq_scheduling = true, nic_bw_share = true, nic_rate_limit = true,
+       nic_qp_scheduling = false;
+  uint32_t nic_element_type = 1u << 0 | 1u << 4;  // TSAR, QUEUE_GROUP
+  uint32_t nic_tsar_type = 1u << 0;               // DWRR
   // cmd_hca_cap_2
   int log_reserved_qpn_granularity = 5;
   // roce_cap

@@ -113,7 +113,9 @@ struct CapabilityRow {
   uint16_t bit, width;
   uint64_t value;
 };
-constexpr uint64_t kGeneralObjects = uint64_t{1} << static_cast<int>(GeneralObject::kReservedQpn) |
+constexpr uint64_t kGeneralObjects = uint64_t{1}
+                                         << static_cast<int>(GeneralObject::kSchedulingElement) |
+                                     uint64_t{1} << static_cast<int>(GeneralObject::kReservedQpn) |
                                      uint64_t{1} << static_cast<int>(GeneralObject::kAvQpMapping);
 constexpr CapabilityRow kGeneralDevice[] = {
     {32, 1, 1},  // hca_cap_2
@@ -176,6 +178,12 @@ constexpr CapabilityRow kGeneralDevice2[] = {
     {147, 5, static_cast<uint64_t>(kCaps.log_reserved_qpn_granularity)},
 };
 
+constexpr CapabilityRow kQos[] = {
+    {8, 1, kCaps.nic_sq_scheduling},   {9, 1, kCaps.nic_bw_share},
+    {10, 1, kCaps.nic_rate_limit},     {33, 1, kCaps.nic_qp_scheduling},
+    {256, 16, kCaps.nic_element_type}, {272, 16, kCaps.nic_tsar_type},
+};
+
 // odp_cap, by service: send, receive, write, read, atomic, srq_receive from the highest bit on.
 constexpr uint64_t kOdpSend = 1u << 31, kOdpReceive = 1u << 30, kOdpWrite = 1u << 29,
                    kOdpRead = 1u << 28, kOdpAtomic = 1u << 27, kOdpSrq = 1u << 26;
@@ -193,7 +201,7 @@ void QueryOdp(const World& world, std::span<uint8_t> out) {
 }
 
 int QueryHcaCap(IoctlCall& call, std::span<const uint8_t> in, std::vector<uint8_t>* out) {
-  enum : uint16_t { kGeneral = 0, kOdp = 2, kGeneral2 = 0x20 };
+  enum : uint16_t { kGeneral = 0, kOdp = 2, kQualityOfService = 0xc, kGeneral2 = 0x20 };
   const uint16_t kind = static_cast<uint16_t>(Load16(in.data() + kInOpMod) >> 1);
   const std::span<uint8_t> capability = std::span(*out).subspan(kHeader);
   const auto put = [&](const CapabilityRow& row) {
@@ -214,6 +222,9 @@ int QueryHcaCap(IoctlCall& call, std::span<const uint8_t> in, std::vector<uint8_
   }
   if (kind == kGeneral2) {
     for (const CapabilityRow& row : kGeneralDevice2) put(row);
+  }
+  if (kind == kQualityOfService) {
+    for (const CapabilityRow& row : kQos) put(row);
   }
   if (kind == kOdp) QueryOdp(call.world, capability);
   // All else that this NIC could tell is that it has none of it.

@@ -294,6 +294,70 @@ TEST_F(FirstDevxTest, HandlesMayBeOfAllObjects) {
   EXPECT_EQ("mlx5.devx.other_object", LastRule());
 }
 
+// create_sched_elem_in: general_obj_in_cmd_hdr, sched_elem with its sched_context.
+class ScheduleTest : public DevxTest {
+ protected:
+  static constexpr uint8_t kNode = 0, kLeaf = 4;
+  static Bytes Element(uint16_t opcode, uint8_t type, uint32_t parent, uint32_t share = 0) {
+    Bytes in = Command(opcode, 16 + 128);
+    Put16(in.data() + 6, 0x26);
+    if (share != 0) in[23] = 1;  // modify_field_select: bw_share
+    in[24] = 3;                  // scheduling_hierarchy: NIC
+    in[48] = type;
+    Put32(in.data() + 56, parent);
+    Put32(in.data() + 68, share);
+    return in;
+  }
+  uint32_t Make(uint8_t type, uint32_t parent, uint32_t share = 0) {
+    EXPECT_EQ(0, Create(Element(0xa00, type, parent, share))) << LastRule();
+    return Get32(out_.data() + 8);
+  }
+  long Change(uint32_t handle, uint32_t number, uint8_t type, uint32_t share) {
+    Bytes in = Element(0xa01, type, 0, share);
+    Put32(in.data() + 8, number);
+    return Modify(handle, in);
+  }
+};
+
+TEST_F(ScheduleTest, ATreeIsMadeAndGoes) {
+  const uint32_t root = Make(kNode, 0), root_handle = handle_;
+  const uint32_t node = Make(kNode, root, 7), node_handle = handle_;
+  const uint32_t leaf = Make(kLeaf, node, 2), leaf_handle = handle_;
+  EXPECT_NE(0u, root);
+  EXPECT_NE(root, node);
+  EXPECT_NE(node, leaf);
+  EXPECT_EQ(0, Change(node_handle, node, kNode, 3)) << LastRule();
+  EXPECT_EQ(0, Change(leaf_handle, leaf, kLeaf, 3)) << LastRule();
+  EXPECT_EQ(0, Destroy(leaf_handle));
+  EXPECT_EQ(0, Destroy(node_handle));
+  EXPECT_EQ(0, Destroy(root_handle));
+}
+
+TEST_F(ScheduleTest, WhatNobodyToldOfTheFirmware) {
+  const uint32_t root = Make(kNode, 0), root_handle = handle_;
+  const uint32_t leaf = Make(kLeaf, root), leaf_handle = handle_;
+  EXPECT_NE(0, Create(Element(0xa00, kLeaf, 0))) << "a leaf at the root";
+  EXPECT_NE(0, Create(Element(0xa00, kNode, 0, 7))) << "a root with a share";
+  EXPECT_NE(0, Create(Element(0xa00, kNode, leaf))) << "below a leaf";
+  EXPECT_NE(0, Create(Element(0xa00, kNode, root + 1000))) << "below nothing";
+  EXPECT_NE(0, Create(Element(0xa00, 1, root))) << "a vport";
+  EXPECT_NE(0, Change(leaf_handle, leaf, kNode, 3)) << "of another type";
+  EXPECT_NE(0, Change(root_handle, root, kNode, 3)) << "the root has no share";
+  EXPECT_NE(0, Destroy(root_handle)) << "with a leaf below it";
+  EXPECT_EQ(EINVAL, Change(leaf_handle, root, kLeaf, 3));
+  EXPECT_EQ("mlx5.devx.other_object", LastRule());
+  EXPECT_EQ(0, Destroy(leaf_handle));
+  EXPECT_EQ(0, Destroy(root_handle)) << "the leaf is gone";
+}
+
+TEST_F(ScheduleTest, ATreeGoesWithItsFile) {
+  const uint32_t root = Make(kNode, 0);
+  Make(kLeaf, root);
+  file_ = std::make_shared<UverbsFile>(*FindDevice(0));
+  Open(kDevx);
+  EXPECT_NE(0, Create(Element(0xa00, kLeaf, root)));
+}
+
 // Numbers that no queue pair gets.
 TEST_F(DevxTest, NumbersAreReserved) {
   Bytes in = Command(kCreateGeneral, 32);

@@ -7,6 +7,7 @@
 #include "shims/providers/mlx5/capabilities.h"
 #include "shims/providers/mlx5/driver.h"
 #include "shims/providers/mlx5/firmware_queues.h"
+#include "shims/providers/mlx5/schedule.h"
 #include "shims/providers/mlx5/window_keys.h"
 #include "shims/uverbs/device.h"
 #include "shims/uverbs/uverbs_file.h"
@@ -53,10 +54,6 @@ FirmwareAnswer CreateMkey(IoctlCall& call, std::span<const uint8_t> in, std::spa
   return {.object = std::move(object)};
 }
 
-uint64_t GeneralId(GeneralObject type, uint32_t number) {
-  return EncodedId(PrmOpcode::kCreateGeneralObject, number, static_cast<uint16_t>(type));
-}
-
 // Numbers that no queue pair gets: connection managers give them to peers.
 FirmwareAnswer ReserveNumbers(IoctlCall& call, std::span<const uint8_t> in,
                               std::span<uint8_t> out) {
@@ -100,6 +97,8 @@ FirmwareAnswer CreateGeneral(IoctlCall& call, std::span<const uint8_t> in, std::
   switch (static_cast<GeneralObject>(PrmGet(in, prm::kObjectType))) {
     case GeneralObject::kReservedQpn:
       return ReserveNumbers(call, in, out);
+    case GeneralObject::kSchedulingElement:
+      return CreateScheduler(call, in, out);
     case GeneralObject::kAvQpMapping:
       return MapAddress(call, in, out);
     default:
@@ -159,6 +158,11 @@ FirmwareAnswer FirmwareModify(IoctlCall&, Object& object, std::span<const uint8_
   switch (static_cast<PrmOpcode>(PrmGet(in, prm::kOpcode))) {
     case PrmOpcode::kRts2RtsQp:
       return Rts2Rts(object, in);
+    case PrmOpcode::kModifyGeneralObject:
+      if (static_cast<GeneralObject>(PrmGet(in, prm::kObjectType)) ==
+          GeneralObject::kSchedulingElement)
+        return ModifyScheduler(*static_cast<DevxState*>(object.driver.get()), in);
+      return Unknown("mlx5: MODIFY_GENERAL_OBJECT of this type");
     default:
       return Unknown("mlx5: DEVX_OBJ.MODIFY with this command");
   }

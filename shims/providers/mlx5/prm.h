@@ -77,13 +77,22 @@ enum class PrmOpcode : uint16_t {
   kRts2RtsQp = 0x505,
   kCreateDct = 0x710,
   kCreateGeneralObject = 0xa00,
+  kModifyGeneralObject = 0xa01,
 };
-enum class GeneralObject : uint16_t { kReservedQpn = 0x2c, kAvQpMapping = 0x3a };
+enum class GeneralObject : uint16_t {
+  kSchedulingElement = 0x26,
+  kReservedQpn = 0x2c,
+  kAvQpMapping = 0x3a,
+};
 
 // devx.c:get_enc_obj_id: an object by the command that made it, with its type where one command
 // makes several, and its number.
 constexpr uint64_t EncodedId(PrmOpcode made_by, uint64_t number, uint64_t type = 0) {
   return type << 48 | uint64_t{static_cast<uint16_t>(made_by)} << 32 | number;
+}
+
+constexpr uint64_t GeneralId(GeneralObject type, uint64_t number) {
+  return EncodedId(PrmOpcode::kCreateGeneralObject, number, static_cast<uint16_t>(type));
 }
 
 // MLX5_CMD_STAT_* (linux/mlx5/device.h)

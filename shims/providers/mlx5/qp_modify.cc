@@ -92,7 +92,7 @@ class Modifier {
     if (const int error = CheckPath()) return error;
     if (!TransitionExists(from, next_)) return call_.Refuse(RuleId::mlx5_modify_qp_transition);
     if (call_.Violates(RuleId::mlx5_modify_qp_rate_limit,
-                       (mask_ & kQpRateLimit) != 0 && !kCaps.qos)) {
+                       (mask_ & kQpRateLimit) != 0 && !kCaps.packet_pacing)) {
       return call_.Refuse(RuleId::mlx5_modify_qp_rate_limit);
     }
     {

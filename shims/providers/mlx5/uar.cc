@@ -3,6 +3,7 @@
 #include "shims/providers/mlx5/capabilities.h"
 #include "shims/providers/mlx5/driver.h"
 #include "shims/providers/mlx5/firmware_queues.h"
+#include "shims/providers/mlx5/schedule.h"
 #include "shims/uverbs/attr_spec.h"
 #include "shims/uverbs/ioctl.h"
 #include "shims/uverbs/uverbs_file.h"
@@ -112,6 +113,10 @@ int Mlx5Driver::DestroyPrivate(Call& call, Object& object) {
   if (object.private_type == static_cast<uint16_t>(VABI_C(MLX5_IB_OBJECT_DEVX_UMEM)) &&
       InUse(*static_cast<UmemState*>(object.driver.get()))) {
     return call.Unmodelled("mlx5: DEVX_UMEM.DEREG of memory in which queues stand");
+  }
+  if (object.private_type == static_cast<uint16_t>(VABI_C(MLX5_IB_OBJECT_DEVX_OBJ)) &&
+      HasChildren(*static_cast<DevxState*>(object.driver.get()))) {
+    return call.Unmodelled("mlx5: DEVX_OBJ.DESTROY of a scheduling element with others below it");
   }
   if (object.private_type == static_cast<uint16_t>(VABI_C(MLX5_IB_OBJECT_FLOW_MATCHER)) &&
       call.Violates(RuleId::mlx5_matcher_busy, object.users > 0)) {

@@ -128,8 +128,8 @@ def verbs(bench):
                 done = subprocess.run(argv, env=worlds.environment(world, env), text=True, capture_output=True,
                                       check=False, timeout=180)
                 if done.returncode:
-                    raise RuntimeError(f"bench program on {provider}: exit {done.returncode}\n{done.stdout[-2000:]}"
-                                       f"{done.stderr[-2000:]}")
+                    raise UserError(f"the bench program on {provider} ended with {done.returncode}",
+                                    details=(done.stdout + done.stderr).splitlines()[-10:])
                 found = _last_object(done.stdout)
                 if best is None:
                     best = found

@@ -86,7 +86,7 @@ def test_the_parts_stay_as_they_were(copy_of):
 def test_a_missing_shard_is_told():
     parts, _ = shards()
     merged = merging.merge([parts[0], parts[2]])
-    assert model.missing_part(merged) == "Only a part of the run: shard 2/4, 4/4 is not in it."
+    assert model.missing_part(merged) == "Only a part of the run: shards 2/4, 4/4 are not in it."
 
 
 def one_cell(**changes):

@@ -231,8 +231,11 @@ def missing_part(results):
             int(shard.split("/")[0]) for shard in run["shards"] if int(shard.split("/")[1]) == count
         }
         missing += [f"{index}/{count}" for index in range(1, count + 1) if index not in have]
+    if len(missing) > 6:
+        return f"Only a part of the run: {len(missing)} shards are not in it, {missing[0]} the first."
     if missing:
-        return f"Only a part of the run: shard {', '.join(missing)} is not in it."
+        names = f"shards {', '.join(missing)} are" if len(missing) > 1 else f"shard {missing[0]} is"
+        return f"Only a part of the run: {names} not in it."
     if run.get("complete") is False:
         planned = run.get("planned")
         done = (

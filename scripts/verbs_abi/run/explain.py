@@ -5,7 +5,7 @@ import json
 import sys
 
 from verbs_abi import matrix, screen, userlands
-from verbs_abi.cells import ids, pool, worlds
+from verbs_abi.cells import ids, plans, pool, worlds
 from verbs_abi.setup import build
 
 
@@ -87,6 +87,19 @@ def _lines(row, sources, whys, width=None):
     yield f"reproduce: {row['exec']}"  # whole, to be copied
 
 
+def planned_instead(cell):
+    """The names of the cells that plans have of this cell's world, when they have not this one: many drivers are run
+    without a data path, so that nothing is said of their journey."""
+    def world(one):
+        return one.userland, one.kernel, one.devices, one.overlays
+
+    for plan in ("quick", "gate"):
+        names = [one.id for one in plans.load(plan) if world(one) == world(cell)]
+        if names:
+            return [] if cell.id in names else names
+    return []
+
+
 def handle(arguments):
     cell = ids.parse(arguments.cell)
     folder = build.ensure(targets=build.RUNTIME)
@@ -100,4 +113,8 @@ def handle(arguments):
         sources = {rule["name"]: rule["source"] for rule in worlds.rules(folder)}
         for line in _lines(row, sources, reasons(cell.kernel), screen.columns()):
             print(line)
+        instead = planned_instead(cell) if row["verdict"] == "unexpected" else []
+        if instead:
+            text = "No plan has this cell, so nobody looked into it. Of the same world there are: " + ", ".join(instead)
+            print("\n".join(screen.wrap(text, screen.columns())))
     return {"unexpected": 1, "not_run": 2}.get(row["verdict"], 0)

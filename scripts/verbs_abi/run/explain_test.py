@@ -3,6 +3,7 @@
 
 import pytest
 
+from verbs_abi.cells import ids
 from verbs_abi.run import explain
 
 ROW = {"outcome": "broken", "verdict": "expected", "exec": "exec line", "steps": [
@@ -39,3 +40,14 @@ def test_a_terminal_of_any_width_gets_the_same_words(width):
     whole, narrow = ["\n".join(explain._lines(ROW, sources, whys, one)) for one in (None, width)]
     assert "".join(narrow.split()) == "".join(whole.split())
     assert max(map(len, narrow.splitlines())) <= width
+
+
+@pytest.mark.parametrize("cell, instead", (
+    ("deb-44.0/debian-6.1.192/efa", {"deb-44.0/debian-6.1.192/efa@control"}),
+    ("deb-44.0/debian-6.1.192/efa@control", set()),
+    ("deb-44.0/debian-6.1.192/mlx5", set()),
+    ("deb-44.0/debian-6.1.192/rxe/errno@ALLOC_PD=ENOMEM", set()),
+))
+def test_a_cell_that_no_plan_has_names_those_of_its_world(cell, instead):
+    found = set(explain.planned_instead(ids.parse(cell)))
+    assert instead <= found and bool(instead) == bool(found)

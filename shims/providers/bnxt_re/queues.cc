@@ -56,7 +56,8 @@ int BnxtReDriver::CreateCq(Call& call, Cq& cq) {
 int BnxtReDriver::ResizeCq(Call& call, Cq& cq, uint32_t cqe) {
   auto& state = *static_cast<CqState*>(cq.driver.get());
   if (call.Violates(rule::resize_busy, state.resizing)) return call.Refuse(rule::resize_busy);
-  if (call.Violates(rule::cq_entries, cqe > kMaxCqe)) return call.Refuse(rule::cq_entries);
+  if (call.Violates(rule::cq_entries, cqe < 1 || cqe > kMaxCqe))
+    return call.Refuse(rule::cq_entries);
   const uint32_t entries = StateOf(*call.file.context()).Depth(cqe + 1, kMaxCqe + 1);
   OwnedBody<16> request(call.world, structure::bnxt_re_resize_cq_req);
   if (const int error = ReadRequest(call, request, request.length())) return error;

@@ -132,6 +132,8 @@ const Offence<T> kOffences[] = {
     {"linux-4.16", "bnxt_re.create_cq.entries", EINVAL, [](T& t) { return Cq(t, t.Cq(), 65536); }},
     {kNewest, "bnxt_re.create_cq.entries", EINVAL,
      [](T& t) { return t.ResizeCq(t.MakeCq().handle, 65536, t.Resize()); }},
+    {k612, "bnxt_re.create_cq.entries", EINVAL,
+     [](T& t) { return t.ResizeCq(t.MakeCq().handle, 0, t.Resize()); }},
     {k612, "bnxt_re.resize_cq.busy", EBUSY,
      [](T& t) {
        const T::CqMade cq = t.MakeCq();

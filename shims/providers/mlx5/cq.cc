@@ -153,7 +153,7 @@ void Mlx5Driver::DestroyCq(Cq& cq) {
 
 int Mlx5Driver::ResizeCq(Call& call, Cq& cq, uint32_t cqe) {
   const uint32_t most = 1u << kCaps.log_max_cq_sz;
-  if (call.Violates(RuleId::mlx5_resize_cq_entries, cqe > most))
+  if (call.Violates(RuleId::mlx5_resize_cq_entries, cqe < 1 || cqe > most))
     return call.Refuse(RuleId::mlx5_resize_cq_entries);
   const uint32_t entries = RoundUpPowerOfTwo(cqe + 1);
   if (entries > most + 1) return call.Refuse(RuleId::mlx5_resize_cq_entries);

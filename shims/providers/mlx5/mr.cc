@@ -7,6 +7,7 @@
 #include "shims/providers/mlx5/capabilities.h"
 #include "shims/providers/mlx5/driver.h"
 #include "shims/providers/mlx5/window_keys.h"
+#include "shims/sys/sys.h"
 #include "shims/uverbs/device.h"
 #include "shims/uverbs/mr_access.h"
 #include "shims/uverbs/uverbs_file.h"
@@ -19,7 +20,7 @@ constexpr uint32_t kFirstIndex = 0x800;
 // enum ib_mw_type
 constexpr uint8_t kMwType1 = 1;
 // enum ib_uverbs_advise_mr_advice
-constexpr uint32_t kLastAdvice = 2;
+constexpr uint32_t kPrefetchWrite = 1, kLastAdvice = 2;
 
 // ib_verbs.h:ib_access_writable
 bool Writable(uint32_t access) {
@@ -42,8 +43,13 @@ int CheckMemory(Call& call, uint64_t start, uint64_t length, uint64_t iova, uint
     return 0;
   }
   // ib_umem_odp_get: nothing is looked at before it is used.
-  if (call.Violates(RuleId::mlx5_pin_range, start + length < start))
+  constexpr uint64_t kPage = 4096;
+  const uint64_t end = start + length, aligned = (end + kPage - 1) & ~(kPage - 1);
+  if (call.Violates(RuleId::mlx5_pin_range, end < start || aligned < end))
     return call.Refuse(RuleId::mlx5_pin_range);
+  // ib_init_umem_odp, and up to 5.3 mr_umem_get
+  if (call.Violates(RuleId::mlx5_pin_nothing, aligned == (start & ~(kPage - 1))))
+    return call.Refuse(RuleId::mlx5_pin_nothing);
   return 0;
 }
 
@@ -55,6 +61,17 @@ fabric::MemoryKey KeyOf(const Mr& mr, uint32_t pdn) {
   key.access = mr.access;
   key.pd = pdn;
   return key;
+}
+
+// pagefault_mr: does the region, in whole pages, have what the list says, and the program still?
+bool CanFetch(const fabric::MemoryKey& key, const fabric::Sge& sge, uint32_t advice) {
+  constexpr uint64_t kPage = 4096;
+  if (sge.address < key.iova) return false;
+  if (key.base == 0 && key.length == UINT64_MAX) return true;  // implicit
+  const uint64_t offset = sge.address - key.iova, at = key.base + offset;
+  const uint64_t end = (key.base + key.length + kPage - 1) & ~(kPage - 1);
+  if (at < offset || at >= end || end - at < sge.length) return false;
+  return advice == kLastAdvice || sys::UserRangeMapped(at, sge.length, advice == kPrefetchWrite);
 }
 
 }  // namespace
@@ -130,9 +147,9 @@ int Mlx5Driver::RegDmMr(Call& call, Mr& mr) {
 }
 
 // mlx5_ib_advise_mr
-int Mlx5Driver::AdviseMr(Call& call, Pd& pd, uint32_t advice, uint32_t,
+int Mlx5Driver::AdviseMr(Call& call, Pd& pd, uint32_t advice, uint32_t flags,
                          std::span<const fabric::Sge> list) {
-  constexpr uint32_t kPrefetchWrite = 1;
+  constexpr uint32_t kFlush = 1;  // IB_UVERBS_ADVISE_MR_FLAG_FLUSH
   const uint32_t last =
       call.world.Knob(KnobId::mlx5_advice_no_fault) != 0 ? kLastAdvice : kLastAdvice - 1;
   if (call.Violates(RuleId::mlx5_advise_mr_advice, advice > last)) {
@@ -151,6 +168,9 @@ int Mlx5Driver::AdviseMr(Call& call, Pd& pd, uint32_t advice, uint32_t,
                       advice == kPrefetchWrite && !Writable(key->access))) {
       return call.Refuse(RuleId::mlx5_advise_mr_write);
     }
+    // Without the flag the pages come later, and nobody hears how that ended.
+    if ((flags & kFlush) != 0 && !CanFetch(*key, sge, advice))
+      return call.Unmodelled("mlx5: ADVISE_MR with FLUSH of what the region or the program lacks");
   }
   return 0;
 }

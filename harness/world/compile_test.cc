@@ -246,6 +246,7 @@ TEST_F(ScratchRoot, OverlaysTurnKernelsAndViews) {
 TEST_F(ScratchRoot, AnOverlaySaysWhetherItTakesAValue) {
   Write("overlays/o.json", R"({"name":"o","value":"a number","changes":[]})");
   EXPECT_THAT(ErrorFor("debian-6.12.117", "o"), HasSubstr("overlay o: needs a value: a number"));
+  EXPECT_THAT(ErrorFor("debian-6.12.117", "o="), HasSubstr("overlay o=: needs a value: a number"));
   Write("overlays/p.json", R"({"name":"p","changes":[]})");
   EXPECT_THAT(ErrorFor("debian-6.12.117", "p=1"), HasSubstr("takes no value"));
   EXPECT_THAT(ErrorFor("debian-6.12.117", "pp"), HasSubstr("unknown overlay \"pp\""));

@@ -295,7 +295,7 @@ Result<bool> ApplyOverlay(const fs::path& root, const OverlaySpec& overlay, Comp
   auto file = ReadJsonFile(path);
   if (!file) return Error{file.error()};
   const bool takes_value = file->contains("value");
-  if (takes_value != overlay.has_value) {
+  if (takes_value != overlay.has_value || (takes_value && overlay.value.empty())) {
     return Error{"overlay " + overlay.text +
                  (takes_value ? ": needs a value: " : ": takes no value") +
                  (takes_value ? (*file)["value"].get<std::string>() : "")};

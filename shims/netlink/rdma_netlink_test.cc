@@ -403,6 +403,15 @@ TEST_P(RealAnswers, Names) {
   EXPECT_EQ(socket.SocketName(address, &length, false), 0);
   EXPECT_EQ(name.nl_pid, static_cast<uint32_t>(getpid()));
   EXPECT_EQ(length, 12U);
+  // net/socket.c:move_addr_to_user
+  EXPECT_EQ(socket.SocketName(address, nullptr, false), -EFAULT);
+  length = static_cast<socklen_t>(-1);
+  EXPECT_EQ(socket.SocketName(address, &length, false), -EINVAL);
+  length = 2;
+  EXPECT_EQ(socket.SocketName(address, &length, true), 0);
+  EXPECT_EQ(length, 12U);
+  EXPECT_EQ(socket.SocketName(nullptr, &length, false), -EFAULT);
+  EXPECT_EQ(socket.ReceiveMessage(nullptr, MSG_DONTWAIT), -EFAULT);
   name.nl_pid = 77;
   EXPECT_EQ(socket.Bind(address, sizeof name), -EINVAL);
 

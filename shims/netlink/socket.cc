@@ -88,13 +88,16 @@ int Gather(const struct msghdr& message, std::string* out) {
   return 0;
 }
 
-// move_addr_to_user: as much as there is room for, and the whole length.
+// net/socket.c:move_addr_to_user: as much as there is room for, and the whole length.
 int GiveAddress(const struct sockaddr_nl& from, struct sockaddr* address, socklen_t* length) {
-  const socklen_t whole = sizeof from;
-  const int error =
-      sys::CopyToUser(reinterpret_cast<uintptr_t>(address), &from, std::min(*length, whole));
-  *length = whole;
-  return error;
+  constexpr int kWhole = sizeof from;
+  int room = 0;
+  if (sys::CopyFromUser(&room, reinterpret_cast<uintptr_t>(length), sizeof room) != 0)
+    return -EFAULT;
+  if (room < 0) return -EINVAL;
+  const auto given = static_cast<size_t>(std::min(room, kWhole));
+  if (sys::CopyToUser(reinterpret_cast<uintptr_t>(address), &from, given) != 0) return -EFAULT;
+  return sys::CopyToUser(reinterpret_cast<uintptr_t>(length), &kWhole, sizeof kWhole);
 }
 
 }  // namespace
@@ -392,22 +395,30 @@ void RdmaSocket::ContinueDump() {
 }
 
 // netlink_recvmsg
-ssize_t RdmaSocket::ReceiveMessage(struct msghdr* message, int flags) {
+ssize_t RdmaSocket::ReceiveMessage(struct msghdr* user, int flags) {
+  const uint64_t at = reinterpret_cast<uintptr_t>(user);
+  struct msghdr message;
+  if (sys::CopyFromUser(&message, at, sizeof message) != 0) return -EFAULT;
   // Its real name is not the one to be seen: that is put in afterwards.
-  void* const name = message->msg_name;
-  const socklen_t room = message->msg_namelen;
-  message->msg_name = nullptr;
-  message->msg_namelen = 0;
-  const long result = Raw(SYS_recvmsg, backing_fd(), Word(message), flags);
-  message->msg_name = name;
-  message->msg_namelen = room;
+  void* const name = message.msg_name;
+  const socklen_t room = message.msg_namelen;
+  message.msg_name = nullptr;
+  message.msg_namelen = 0;
+  const long result = Raw(SYS_recvmsg, backing_fd(), Word(&message), flags);
+  message.msg_name = name;
+  message.msg_namelen = room;
   if (result < 0) return result;
   if (name != nullptr) {
     struct sockaddr_nl from = {};
     from.nl_family = AF_NETLINK;
-    std::memcpy(name, &from, std::min<size_t>(room, sizeof from));
-    message->msg_namelen = sizeof from;
+    // net/socket.c:____sys_recvmsg: the message is taken, whatever becomes of the name
+    if (sys::CopyToUser(reinterpret_cast<uintptr_t>(name), &from,
+                        std::min<size_t>(room, sizeof from)) != 0) {
+      return -EFAULT;
+    }
+    message.msg_namelen = sizeof from;
   }
+  if (sys::CopyToUser(at, &message, sizeof message) != 0) return -EFAULT;
   const std::lock_guard<std::mutex> lock(mutex_);
   ContinueDump();
   return result;

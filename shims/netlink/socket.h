@@ -35,7 +35,7 @@ class RdmaSocket : public SocketFile {
   int SetOption(int level, int name, const void* value, socklen_t length) override;
   int GetOption(int level, int name, void* value, socklen_t* length) override;
   ssize_t SendMessage(const struct msghdr* message, int flags) override;
-  ssize_t ReceiveMessage(struct msghdr* message, int flags) override;
+  ssize_t ReceiveMessage(struct msghdr* user, int flags) override;
 
  protected:
   // One datagram of the program's. With the socket's lock held.

@@ -7,7 +7,7 @@
 #include "shims/file.h"
 
 // The seam between libc interposition and fake sockets: what FakeKernel::OpenNetlink makes. All
-// calls return a result >= 0, or -errno. Waiting, poll and shutdown work natively on the backing
+// calls return a result >= 0, or -errno. Waiting and poll work natively on the backing
 // descriptor.
 
 namespace vabi {

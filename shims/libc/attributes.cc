@@ -6,6 +6,9 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
+
 #include "shims/libc/descriptors.h"
 #include "shims/sys/sys.h"
 
@@ -135,14 +138,22 @@ bool IsOpenNode(int fd, Located* where) {
 
 }  // namespace
 
+void NoteUnreachable(const Located& where, int error) {
+  static std::atomic<bool> told{false};
+  if (error != EACCES || !(where.sysfs || where.dev) || told.exchange(true)) return;
+  TraceEvent("unmodelled", "the process became a user who cannot reach the world's files");
+}
+
 int StatLocated(const Located& where, int flags, struct ::stat64* out) {
   const int result = sys::StatAt(AT_FDCWD, where.real, out, flags);
+  NoteUnreachable(where, -result);
   if (result == 0) Apply(LookOf(where, out->st_mode, static_cast<uint64_t>(out->st_size)), out);
   return result;
 }
 
 int StatxLocated(const Located& where, int flags, unsigned mask, struct ::statx* out) {
   const int result = RawStatx(AT_FDCWD, where.real, flags, mask, out);
+  NoteUnreachable(where, -result);
   if (result == 0) Apply(LookOf(where, out->stx_mode, out->stx_size), out);
   return result;
 }

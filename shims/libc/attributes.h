@@ -13,6 +13,10 @@
 
 namespace vabi::libc {
 
+// Every user of a kernel reaches sysfs; the world's files stand where the one who started the
+// program put them. Tells, once, of a process that `error` (errno) keeps away from them.
+void NoteUnreachable(const Located& where, int error);
+
 // What `real` looks like behind `where`, which is not native. `flags` as for fstatat.
 int StatLocated(const Located& where, int flags, struct ::stat64* out);
 int StatxLocated(const Located& where, int flags, unsigned mask, struct ::statx* out);

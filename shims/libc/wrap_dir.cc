@@ -133,7 +133,10 @@ DIR* wrap_opendir(const char* path) {
   }
   const bool native = where.kind == Located::Kind::kNative;
   DIR* dir = original::opendir()(native ? path : where.real);
-  if (dir == nullptr) return nullptr;
+  if (dir == nullptr) {
+    if (!native) NoteUnreachable(where, errno);
+    return nullptr;
+  }
   if (!native) {
     SetBits(dirfd(dir), static_cast<uint8_t>(kDirectory | (where.sysfs ? kSysfs : 0) |
                                              (where.dev ? kDevFolder : 0)));

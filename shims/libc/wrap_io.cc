@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cstdarg>
+#include <memory>
+#include <new>
 #include <vector>
 
 #include "harness/world/world.h"
@@ -20,12 +22,29 @@ extern "C" [[noreturn]] void __chk_fail();
 namespace vabi::libc {
 namespace {
 
+// A value that only its owner destroys: what unwinds past it leaves it alone.
+template <typename Type>
+union Unguarded {
+  Unguarded() {}
+  ~Unguarded() {}
+  Type value;
+};
+
+// A thread may be cancelled while it reads (shims/sys/waiting.h); then its hold on the file stays.
 [[gnu::noinline]] ssize_t ReadFake(int fd, void* buffer, size_t size) {
-  const std::shared_ptr<File> file = FdTable::Get(fd);
-  if (file == nullptr) return sys::Read(fd, buffer, size);
-  const KeepErrno keep;
-  NoteUse(fd);  // before: events of the parent's never arrive here
-  return file->Read(buffer, size, sys::IsNonBlocking(fd));
+  Unguarded<std::shared_ptr<File>> file;
+  new (&file.value) std::shared_ptr<File>(FdTable::Get(fd));
+  const int saved = errno;
+  ssize_t result;
+  if (file.value == nullptr) {
+    result = sys::Read(fd, buffer, size);
+  } else {
+    NoteUse(fd);  // before: events of the parent's never arrive here
+    result = file.value->Read(buffer, size, sys::IsNonBlocking(fd));
+  }
+  file.value.~shared_ptr();
+  errno = saved;
+  return result;
 }
 
 [[gnu::noinline]] ssize_t WriteFake(int fd, const void* buffer, size_t size) {
@@ -140,12 +159,41 @@ ssize_t PartsHere(Parts run, int fd, const struct ::iovec* parts, int count, off
 
 bool IsFake(int fd) { return VABI_UNLIKELY((BitsOf(fd) & kFake) != 0); }
 
+// What mmap refuses before the device hears of it, in the kernel's order
+// (arch/x86/kernel/sys_x86_64.c:mmap, mm/mmap.c:ksys_mmap_pgoff and do_mmap): 0, or -errno.
+int CheckMapping(const File* file, const void* address, size_t size, int protection, int flags,
+                 int64_t offset) {
+  constexpr uint64_t kPageMask = 4095, kTaskSize = 0x7ffffffff000;
+  if ((static_cast<uint64_t>(offset) & kPageMask) != 0) return -EINVAL;
+  if (file == nullptr || file->PathOnly()) return -EBADF;
+  if ((flags & MAP_HUGETLB) != 0) return -EINVAL;
+  if (size == 0) return -EINVAL;
+  if (size > kTaskSize) return -ENOMEM;
+  if ((flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0 &&
+      (reinterpret_cast<uintptr_t>(address) & kPageMask) != 0) {
+    return -EINVAL;
+  }
+  const int type = flags & MAP_TYPE;
+  if (type != MAP_SHARED && type != MAP_PRIVATE && type != MAP_SHARED_VALIDATE) return -EINVAL;
+  if (type != MAP_PRIVATE && (protection & PROT_WRITE) != 0 && file->CheckWrite() == -EBADF)
+    return -EACCES;
+  if (file->CheckRead() == -EBADF) return -EACCES;
+  return file->IsNode() && (flags & MAP_GROWSDOWN) != 0 ? -EINVAL : 0;
+}
+
+// fs/kernfs/file.c:kernfs_fop_mmap: attributes cannot be mapped, and folders of no file system can.
+bool IsUnmappable(int fd) { return VABI_UNLIKELY((BitsOf(fd) & (kFake | kSysfs)) == kSysfs); }
+void* RefuseMapping() {
+  errno = ENODEV;
+  return MAP_FAILED;
+}
+
 }  // namespace
 
 void* MmapFake(void* address, size_t size, int protection, int flags, int fd, int64_t offset) {
   const std::shared_ptr<File> file = FdTable::Get(fd);
-  long result = -EBADF;
-  if (file != nullptr) {
+  long result = CheckMapping(file.get(), address, size, protection, flags, offset);
+  if (result == 0) {
     const KeepErrno keep;
     result = file->Mmap(address, size, protection, flags, offset);
     if (result >= 0 || result < -4095) NoteUse(fd);
@@ -225,12 +273,14 @@ void* wrap_mmap(void* address, size_t size, int protection, int flags, int fd, o
     return MmapFake(address, size, protection, flags, fd, offset);
 #endif
   }
+  if (IsUnmappable(fd) && !(flags & MAP_ANONYMOUS)) return RefuseMapping();
   return original::mmap()(address, size, protection, flags, fd, offset);
 }
 void* wrap_mmap64(void* address, size_t size, int protection, int flags, int fd, off64_t offset) {
   if (IsFake(fd) && !(flags & MAP_ANONYMOUS)) {
     return MmapFake(address, size, protection, flags, fd, offset);
   }
+  if (IsUnmappable(fd) && !(flags & MAP_ANONYMOUS)) return RefuseMapping();
   return original::mmap64()(address, size, protection, flags, fd, offset);
 }
 

@@ -61,6 +61,10 @@ int OpenNode(const Located& where, int flags) {
     return -ENXIO;
   }
   if (result < 0) return result;
+  if (flags & O_DIRECT) {  // fs/open.c:do_dentry_open, once the device has opened
+    sys::Close(opened.fd);
+    return -EINVAL;
+  }
   SetDescriptorFlags(opened.fd, flags);
   FdTable::Install(opened.fd, std::move(opened.file));
   return opened.fd;
@@ -76,16 +80,36 @@ int CheckSysfsOpen(const Located& where, int flags) {
   struct ::stat64 st;
   const int found = StatLocated(where, flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0, &st);
   if (found < 0) return found == -ENOENT && (flags & O_CREAT) ? -EACCES : found;
-  if (S_ISDIR(st.st_mode)) return 0;
+  // fs/namei.c:do_open, vfs_tmpfile; fs/open.c:do_dentry_open
+  if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL)) return -EEXIST;
+  if (S_ISDIR(st.st_mode)) {
+    if ((flags & O_TMPFILE) == O_TMPFILE) return -EOPNOTSUPP;
+    if (flags & O_CREAT) return -EISDIR;
+    return flags & O_DIRECT ? -EINVAL : 0;
+  }
   const int want = Wanted(flags);
-  if (!(want & W_OK)) return CheckAccess(st.st_mode, st.st_uid, st.st_gid, want);
+  if (!(want & W_OK)) {
+    const int allowed = CheckAccess(st.st_mode, st.st_uid, st.st_gid, want);
+    return allowed == 0 && (flags & O_DIRECT) ? -EINVAL : allowed;
+  }
   // Not even root opens a file for writing that has no store function. Where there is one, what it
   // would do is not modelled.
   if (st.st_mode & 0222) TraceEvent("unmodelled", "a sysfs file was opened for writing");
   return -EACCES;
 }
 
+// A new file below the world's /dev would stay there for every later run.
+int RefuseNewFile() {
+  TraceEvent("unmodelled", "open: files of the world cannot be changed");
+  return -EROFS;
+}
+
 int OpenRedirected(const Located& where, int flags, mode_t mode) {
+  if (where.dev && HasMode(flags)) {
+    struct ::stat64 st;
+    const bool there = StatLocated(where, flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0, &st) == 0;
+    if (!there || (flags & O_TMPFILE) == O_TMPFILE) return RefuseNewFile();
+  }
   if (where.sysfs && !(flags & O_PATH)) {
     const int allowed = CheckSysfsOpen(where, flags);
     if (allowed < 0) return allowed;
@@ -142,6 +166,7 @@ int NoteNative(const Located& where, int fd) {
 [[gnu::noinline]] int OpenConcerned(int dirfd, const char* path, int flags, mode_t mode) {
   Located where;
   const int saved = errno;
+  if (path[0] == '\0') return Answer(-ENOENT);  // fs/namei.c:getname_flags
   Locate(dirfd, path, &where, !(flags & O_NOFOLLOW));
   if (where.kind == Located::Kind::kNative) {
     errno = saved;
@@ -189,12 +214,13 @@ FILE* OpenStream(const char* path, const char* mode, FILE* (*native)(const char*
     return native(path, mode);
   }
   const bool writes = mode[0] != 'r' || std::strchr(mode, '+') != nullptr;
-  if (!where.sysfs && where.kind != Located::Kind::kNode) {
+  if (!where.sysfs && where.kind != Located::Kind::kNode && !(where.dev && writes)) {
     errno = saved;
     return native(where.real, mode);
   }
   // Attribute files and nodes exist or not: nothing that a mode of fopen could add.
-  const int fd = OpenConcerned(AT_FDCWD, path, writes ? O_RDWR : O_RDONLY, 0);
+  const int creates = where.dev && mode[0] != 'r' ? O_CREAT : 0;
+  const int fd = OpenConcerned(AT_FDCWD, path, (writes ? O_RDWR : O_RDONLY) | creates, 0666);
   if (fd < 0) return nullptr;
   FILE* stream = BitsOf(fd) & kFake ? FakeStream(fd, mode) : original::fdopen()(fd, mode);
   if (stream == nullptr) wrap_close(fd);
@@ -213,6 +239,14 @@ FILE* ReopenStream(const char* path, const char* mode, FILE* stream,
   Located where;
   if (path == nullptr || !MayConcern(path)) return native(path, mode, stream);
   Locate(AT_FDCWD, path, &where);
+  const bool writes = mode[0] != 'r' || std::strchr(mode, '+') != nullptr;
+  const bool node = where.kind == Located::Kind::kNode;
+  if (node || ((where.sysfs || where.dev) && writes)) {
+    if (!where.sysfs) TraceEvent("unmodelled", "freopen: a node, or a new file beside one");
+    native("", mode, stream);  // fails, and closes the stream as any failure does
+    errno = where.sysfs ? EACCES : node ? ENXIO : EROFS;
+    return nullptr;
+  }
   return native(where.kind == Located::Kind::kNative ? path : where.real, mode, stream);
 }
 

@@ -162,6 +162,11 @@ int wrap_connect(int fd, const struct ::sockaddr* address, socklen_t length) {
   if (!IsOurs(fd)) return original::connect()(fd, address, length);
   return Answer(On(fd, [&](vabi::SocketFile& file) { return file.Connect(address, length); }));
 }
+// net/netlink/af_netlink.c:netlink_ops: sock_no_shutdown
+int wrap_shutdown(int fd, int how) {
+  if (!IsOurs(fd)) return original::shutdown()(fd, how);
+  return Answer(-EOPNOTSUPP);
+}
 int wrap_getsockname(int fd, struct ::sockaddr* address, socklen_t* length) {
   if (!IsOurs(fd)) return original::getsockname()(fd, address, length);
   return Answer(

@@ -5,7 +5,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <memory>
+
 #include "shims/libc/attributes.h"
+#include "shims/libc/descriptors.h"
 #include "shims/libc/originals.h"
 #include "shims/libc/paths.h"
 #include "shims/sys/sys.h"
@@ -76,7 +79,10 @@ bool AsksDescriptor(const char* path, int flags) {
 [[gnu::noinline]] int AccessConcerned(int dirfd, const char* path, int mode, int flags) {
   Located where;
   Locate(dirfd, path, &where, !(flags & AT_SYMLINK_NOFOLLOW));
-  if (where.kind != Located::Kind::kNative) return Answer(AccessLocated(where, mode, flags));
+  if (where.kind != Located::Kind::kNative) {
+    if (mode & ~(R_OK | W_OK | X_OK)) return Answer(-EINVAL);  // fs/open.c:do_faccessat
+    return Answer(AccessLocated(where, mode, flags));
+  }
   return original::faccessat()(dirfd, path, mode, flags);
 }
 
@@ -181,17 +187,40 @@ int wrap_faccessat(int dirfd, const char* path, int mode, int flags) {
   return AccessConcerned(dirfd, path, mode, flags);
 }
 
-// The file system's own answers: those of the place where the tree stands.
-#define VABI_STATFS_BY_PATH(name, type)                                     \
-  int wrap_##name(const char* path, struct ::type* out) {                   \
-    if (VABI_LIKELY(!MayConcern(path))) return original::name()(path, out); \
-    Located where;                                                          \
-    Locate(AT_FDCWD, path, &where);                                         \
-    if (where.kind != Located::Kind::kNative) path = where.real;            \
-    return original::name()(path, out);                                     \
+// The file system's own answers: those of the place where the tree stands, but for its kind, by
+// which programs know sysfs (include/uapi/linux/magic.h).
+namespace {
+template <typename Out>
+int WithKind(int result, Out* out, bool sysfs, bool dev) {
+  constexpr uint32_t kSysfsMagic = 0x62656572, kTmpfsMagic = 0x01021994;
+  if constexpr (requires { out->f_spare; }) {  // statvfs has no kind
+    if (result == 0 && sysfs) out->f_type = kSysfsMagic;
+    if (result == 0 && dev) out->f_type = kTmpfsMagic;
+  }
+  return result;
+}
+}  // namespace
+
+#define VABI_STATFS_BY_PATH(name, type)                                        \
+  int wrap_##name(const char* path, struct ::type* out) {                      \
+    if (VABI_LIKELY(!MayConcern(path))) return original::name()(path, out);    \
+    Located where;                                                             \
+    Locate(AT_FDCWD, path, &where);                                            \
+    if (where.kind != Located::Kind::kNative) path = where.real;               \
+    return WithKind(original::name()(path, out), out, where.sysfs, where.dev); \
   }
 VABI_STATFS_BY_PATH(statfs, statfs)
 VABI_STATFS_BY_PATH(statfs64, statfs64)
+#define VABI_STATFS_BY_DESCRIPTOR(name, type)                                               \
+  int wrap_##name(int fd, struct ::type* out) {                                             \
+    const int result = original::name()(fd, out);                                           \
+    if (VABI_LIKELY(BitsOf(fd) == 0)) return result;                                        \
+    const std::shared_ptr<vabi::File> file = vabi::FdTable::Get(fd);                        \
+    const bool dev = (BitsOf(fd) & kDevFolder) != 0 || (file != nullptr && file->IsNode()); \
+    return WithKind(result, out, (BitsOf(fd) & kSysfs) != 0, dev);                          \
+  }
+VABI_STATFS_BY_DESCRIPTOR(fstatfs, statfs)
+VABI_STATFS_BY_DESCRIPTOR(fstatfs64, statfs64)
 VABI_STATFS_BY_PATH(statvfs, statvfs)
 VABI_STATFS_BY_PATH(statvfs64, statvfs64)
 

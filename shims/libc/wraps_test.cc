@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <linux/netlink.h>
 #include <poll.h>
+#include <pthread.h>
 #include <spawn.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
@@ -19,6 +20,7 @@
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/timerfd.h>
@@ -280,6 +282,74 @@ TEST(Sysfs, NobodyWritesWhatHasNoStore) {
   EXPECT_EQ(errno, EACCES);
   EXPECT_EQ(fopen("/sys/class/infiniband/mlx5_0/ports/1/state", "w"), nullptr);
   EXPECT_EQ(errno, EACCES);
+}
+
+// fs/kernfs/file.c, fs/namei.c:do_open, vfs_tmpfile, fs/open.c:do_dentry_open; seen on 6.18 with
+// /sys/class/net/lo
+TEST(Sysfs, OpensAndMapsAsKernfsDoes) {
+  const std::string file = std::string(kDevice) + "/ports/1/state";
+  const auto open_error = [](const char* path, int flags) {
+    const int fd = open(path, flags, 0600);
+    if (fd >= 0) close(fd);
+    return fd >= 0 ? 0 : errno;
+  };
+  EXPECT_EQ(open_error(file.c_str(), O_RDONLY | O_CREAT), 0);
+  EXPECT_EQ(open_error(file.c_str(), O_RDONLY | O_CREAT | O_EXCL), EEXIST);
+  EXPECT_EQ(open_error(file.c_str(), O_RDONLY | O_DIRECT), EINVAL);
+  EXPECT_EQ(open_error(kDevice, O_RDONLY | O_CREAT), EISDIR);
+  EXPECT_EQ(open_error(kDevice, O_RDWR | O_TMPFILE), EOPNOTSUPP);
+  EXPECT_EQ(open_error(kNode, O_RDWR | O_DIRECT), EINVAL);
+  const int folder = open(kDevice, O_RDONLY | O_DIRECTORY);
+  EXPECT_EQ(openat(folder, "", O_RDONLY), -1);
+  EXPECT_EQ(errno, ENOENT);
+  close(folder);
+  const int fd = open(file.c_str(), O_RDONLY);
+  for (const int kind : {MAP_SHARED, MAP_PRIVATE}) {
+    EXPECT_EQ(mmap(nullptr, 4096, PROT_READ, kind, fd, 0), MAP_FAILED);
+    EXPECT_EQ(errno, ENODEV);
+  }
+  close(fd);
+}
+
+// The trees are kept from run to run.
+TEST(Sysfs, IsNotChangedByStreamsAndNewFiles) {
+  const std::string file = std::string(kDevice) + "/ports/1/state";
+  FILE* stream = fopen("/dev/null", "r");
+  EXPECT_EQ(freopen(file.c_str(), "w", stream), nullptr);
+  EXPECT_EQ(errno, EACCES);
+  const int fd = open(file.c_str(), O_RDONLY);
+  EXPECT_EQ(ReadFd(fd), "4: ACTIVE\n");
+  close(fd);
+  constexpr char kNew[] = "/dev/infiniband/new";
+  EXPECT_EQ(open(kNew, O_RDWR | O_CREAT, 0600), -1);
+  EXPECT_EQ(errno, EROFS);
+  EXPECT_EQ(creat(kNew, 0600), -1);
+  EXPECT_EQ(errno, EROFS);
+  EXPECT_EQ(fopen(kNew, "w"), nullptr);
+  EXPECT_EQ(errno, EROFS);
+  EXPECT_EQ(fopen(kNew, "r"), nullptr);
+  EXPECT_EQ(errno, ENOENT);
+  EXPECT_EQ(open("/dev/infiniband", O_RDWR | O_TMPFILE, 0600), -1);
+  EXPECT_EQ(errno, EROFS);
+  EXPECT_EQ(access(kNew, F_OK), -1);
+}
+
+// include/uapi/linux/magic.h: by it libudev and systemd know sysfs.
+TEST(Sysfs, TellsItsKind) {
+  const std::string file = std::string(kDevice) + "/ports/1/state";
+  struct statfs by_path, by_number;
+  for (const auto& [path, kind] : {std::pair<std::string, long>{file, 0x62656572},
+                                   {kDevice, 0x62656572},
+                                   {kNode, 0x01021994},
+                                   {"/dev/infiniband", 0x01021994}}) {
+    SCOPED_TRACE(path);
+    const int fd = open(path.c_str(), O_RDONLY);
+    ASSERT_EQ(statfs(path.c_str(), &by_path), 0);
+    ASSERT_EQ(fstatfs(fd, &by_number), 0);
+    EXPECT_EQ(static_cast<long>(by_path.f_type), kind);
+    EXPECT_EQ(static_cast<long>(by_number.f_type), kind);
+    close(fd);
+  }
 }
 
 TEST(Sysfs, AFileWhoseReadFailsOpens) {
@@ -706,6 +776,18 @@ TEST(Sockets, OfRdmaNetlinkAnswer) {
   const int route = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
   EXPECT_GE(route, 0) << "other families are the machine's";
   close(route);
+}
+
+// net/netlink/af_netlink.c:netlink_ops (sock_no_shutdown): it goes on as if nobody had asked.
+TEST(Sockets, OfRdmaNetlinkCannotBeShutDown) {
+  const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 20);
+  EXPECT_EQ(shutdown(fd, SHUT_RDWR), -1);
+  EXPECT_EQ(errno, EOPNOTSUPP);
+  struct nlmsghdr get = {sizeof get, 0x1401, NLM_F_REQUEST | NLM_F_DUMP, 1, 0};
+  ASSERT_EQ(send(fd, &get, sizeof get, 0), static_cast<ssize_t>(sizeof get));
+  char answer[4096];
+  EXPECT_GT(recv(fd, answer, sizeof answer, MSG_DONTWAIT), 0);
+  close(fd);
 }
 
 // net/socket.c:do_recvmmsg, __sys_sendmmsg
@@ -1209,6 +1291,18 @@ TEST(Processes, AnInheritedFileThatAChildUsesIsNamed) {
   close(fd);
 }
 
+// A kernel shows sysfs to everybody; the world's files are their owner's.
+TEST(Processes, ThatCannotReachTheWorldAnyMoreAreNamed) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
+  const size_t told = Told("cannot reach");
+  EXPECT_EQ(InChild([] {
+              if (setuid(65534) != 0) return -1;
+              return open(kDevice, O_RDONLY) < 0 ? errno : 0;
+            }),
+            EACCES);
+  EXPECT_EQ(Told("cannot reach"), told + 1);
+}
+
 // The same file answers, whichever way a call comes.
 TEST(RawCalls, ThatMoveDataAskOrMapAreServed) {
   const int fd = open(kRxe, O_RDWR);
@@ -1250,6 +1344,72 @@ TEST(Memory, OfADeviceIsMappedByIt) {
   EXPECT_NE(plain, MAP_FAILED);
   munmap(plain, 4096);
   close(fd);
+}
+
+// pthreads(7): read is a place where a thread may be cancelled.
+TEST(Threads, ThatWaitForAnEventCanBeCancelled) {
+  const int fd = open(kRxe, O_RDWR);
+  ASSERT_GE(GetContext(fd), 0);
+  int channel = CreateChannel(fd);
+  ASSERT_GE(channel, 0);
+  pthread_t thread;
+  const auto wait = [](void* number) -> void* {
+    char event[64];
+    read(*static_cast<int*>(number), event, sizeof event);
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, nullptr, wait, &channel), 0);
+  usleep(20000);
+  ASSERT_EQ(pthread_cancel(thread), 0);
+  struct timespec limit;
+  clock_gettime(CLOCK_REALTIME, &limit);
+  limit.tv_sec += 10;
+  void* result = nullptr;
+  ASSERT_EQ(pthread_timedjoin_np(thread, &result, &limit), 0);
+  EXPECT_EQ(result, PTHREAD_CANCELED);
+  close(channel);
+  close(fd);
+}
+
+// arch/x86/kernel/sys_x86_64.c:mmap, mm/mmap.c:ksys_mmap_pgoff, do_mmap: before the device is
+// asked, which would refuse what it has no context for (EINVAL).
+TEST(Memory, IsRefusedBeforeTheDeviceIsAsked) {
+  const auto error = [](int fd, size_t size, int protection, int flags, off_t offset = 0,
+                        void* at = nullptr) {
+    return mmap(at, size, protection, flags, fd, offset) == MAP_FAILED ? errno : 0;
+  };
+  const int reads = open(kRxe, O_RDONLY), writes = open(kRxe, O_WRONLY), neither = open(kRxe, 3);
+  const int both = open(kRxe, O_RDWR), path = open(kRxe, O_PATH);
+  EXPECT_EQ(error(reads, 4096, PROT_READ | PROT_WRITE, MAP_SHARED), EACCES);
+  EXPECT_EQ(error(reads, 4096, PROT_READ, MAP_SHARED), EINVAL);
+  EXPECT_EQ(error(reads, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE), EINVAL);
+  for (const int fd : {writes, neither}) {
+    EXPECT_EQ(error(fd, 4096, PROT_READ, MAP_SHARED), EACCES);
+    EXPECT_EQ(error(fd, 4096, PROT_READ, MAP_PRIVATE), EACCES);
+  }
+  EXPECT_EQ(error(path, 4096, PROT_READ, MAP_SHARED), EBADF);
+  EXPECT_EQ(error(both, size_t{1} << 47, PROT_READ, MAP_SHARED), ENOMEM);
+  EXPECT_EQ(error(both, ~size_t{0}, PROT_READ, MAP_SHARED), ENOMEM);
+  // A queue that the device would map, once.
+  ASSERT_GE(GetContext(both), 0);
+  struct {
+    uint32_t handle, cqe;
+    uint64_t offset;
+    uint32_t size, pad;
+  } made = {};
+  ASSERT_TRUE(
+      vabi::libc::Run(both, 18, {0, 0, 16, 0, ~0U, 0}, reinterpret_cast<uint32_t*>(&made), 6));
+  const auto map = [&](int flags, off_t behind = 0, void* at = nullptr) {
+    return error(both, made.size, PROT_READ | PROT_WRITE, flags,
+                 static_cast<off_t>(made.offset) + behind, at);
+  };
+  EXPECT_EQ(map(MAP_SHARED, 2048), EINVAL);
+  EXPECT_EQ(map(0), EINVAL);
+  EXPECT_EQ(map(MAP_SHARED | MAP_HUGETLB), EINVAL);
+  EXPECT_EQ(map(MAP_SHARED | MAP_GROWSDOWN), EINVAL);
+  EXPECT_EQ(map(MAP_SHARED | MAP_FIXED, 0, reinterpret_cast<void*>(1)), EINVAL);
+  EXPECT_EQ(map(MAP_SHARED), 0);
+  for (const int fd : {reads, writes, neither, both, path}) close(fd);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "shims/sys/sys.h"
 #include "shims/sys/user_space.h"
+#include "shims/sys/waiting.h"
 #include "shims/trace/trace.h"
 #include "shims/uverbs/readiness.h"
 #include "shims/uverbs/uverbs_file.h"
@@ -80,7 +81,8 @@ ssize_t EventFile::Read(void* user, size_t size, bool nonblock) {
   wait:
     // wait_event_interruptible: -ERESTARTSYS, so that SA_RESTART decides whether a signal ends the
     // call. That is so of a futex without time limit as well, and not of poll (signal(7)).
-    if (sys::FutexWait(reinterpret_cast<const uint32_t*>(&turn_), turn, -1) == -EINTR) {
+    if (sys::Waiting(sys::FutexWait, reinterpret_cast<const uint32_t*>(&turn_), turn, int64_t{-1},
+                     false) == -EINTR) {
       result = -EINTR;
       break;
     }

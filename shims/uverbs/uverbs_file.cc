@@ -256,6 +256,10 @@ long UverbsFile::Mmap(void* address, size_t length, int protection, int flags, i
   const bool shared = !reply.anonymous && reply.memory != nullptr;
   const bool copied = shared && (flags & MAP_PRIVATE) && (protection & PROT_WRITE);
   if (copied) call.record.unmodelled = "mmap: a private mapping is a copy from the start";
+  // core/ib_core_uverbs.c:rdma_user_mmap_io, rdma_user_mmap_entry_get want a shared one (5.2);
+  // rxe's queues are not mapped by these.
+  if ((flags & MAP_TYPE) == MAP_PRIVATE && device_.image().driver != DriverId::rxe)
+    call.record.unmodelled = "mmap: a private mapping, which most kernels refuse";
   void* mapped = shared && !copied
                      ? sys::MapAgain(reply.memory, length, address, protection, flags)
                      : sys::Mmap(address, length, protection, kept | MAP_ANONYMOUS, -1, 0);

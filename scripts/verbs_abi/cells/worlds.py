@@ -12,12 +12,25 @@ import tempfile
 import threading
 import time
 
-from verbs_abi import paths
+from verbs_abi import matrix, paths
 from verbs_abi.errors import UserError
 
 
 class Absent(Exception):
     """This kernel has no such driver: the cell cannot exist."""
+
+
+def no_driver(reason, cell):
+    """The error of a cell that is Absent, with what the kernel's files say of the driver, which may have gone, too."""
+    for driver in [matrix.get("providers", device.provider).data["driver"] for device in cell.devices]:
+        kernel, rows = cell.kernel, []
+        while kernel and not rows:
+            entry = matrix.get("kernels", kernel).data
+            rows = [row for row in entry["changes"] if row.get("driver") == driver and "present" in row]
+            kernel = entry.get("parent")
+        if rows and not rows[-1]["present"]:
+            return UserError(str(reason), hint=f"{entry['name']}: {rows[-1]['why']}")
+    return UserError(str(reason))
 
 
 def runs_dir():

@@ -122,7 +122,7 @@ def run(cell, words, trace="", relax=(), keep=None):
         try:
             told = compiler.tell(cell, home, f"gaps:{trace}" if gaps else trace, relax, model=suites)
         except worlds.Absent as reason:
-            raise UserError(str(reason), hint="That driver is younger than this kernel.") from reason
+            raise worlds.no_driver(reason, cell) from reason
         try:
             argv, env = userland.command(_argv(words, userland), worlds.shim(folder, userland.arch))
         except userlands.NotInterceptable as error:

@@ -207,6 +207,8 @@ def test_a_set_user_id_program_of_another_user_is_not_interceptable(tmp_path):
     (("--kernel", "debian-6.1.19", "--provider", "rxe"), "unknown kernel 'debian-6.1.19'", "debian-6.1.192"),
     (("--kernel", "base", "--provider", "rxe"), "'base' is no kernel to run on", None),
     ((*WORLD, "--device", "rxe1=rxe,link=ib"), "rxe has no link 'ib'", "roce"),
+    (("--kernel", "linux-4.4", "--provider", "irdma"), "linux-4.4 has no driver irdma", "in 5.14"),
+    (("--kernel", "debian-7.3.4", "--provider", "i40iw"), "debian-7.3.4 has no driver i40iw", "not in 5.14"),
     ((*WORLD, "--provider", "mlx55"), "unknown provider 'mlx55'", "mlx5"),
     ((*WORLD, "--userland", "deb-56"), "unknown userland 'deb-56'", "deb-56.1"),
     ((*WORLD, "--overlay", "no-iotcl"), "unknown overlay 'no-iotcl'", "no-ioctl"),

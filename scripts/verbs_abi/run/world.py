@@ -54,7 +54,7 @@ def handle(arguments):
         try:
             told = compiler.tell(cell, out, trace, arguments.relax, model=arguments.json)
         except worlds.Absent as reason:
-            raise UserError(str(reason), hint="That driver is younger than this kernel.") from reason
+            raise worlds.no_driver(reason, cell) from reason
     if arguments.json:
         json.dump(told, sys.stdout, indent=1)
         print()

@@ -89,7 +89,9 @@ int CheckSysfsOpen(const Located& where, int flags) {
   }
   const int want = Wanted(flags);
   if (!(want & W_OK)) {
-    const int allowed = CheckAccess(st.st_mode, st.st_uid, st.st_gid, want);
+    // fs/namei.c:do_open: O_TRUNC asks for writing, and then does nothing to an attribute.
+    const int more = flags & O_TRUNC ? W_OK : 0;
+    const int allowed = CheckAccess(st.st_mode, st.st_uid, st.st_gid, want | more);
     return allowed == 0 && (flags & O_DIRECT) ? -EINVAL : allowed;
   }
   // Not even root opens a file for writing that has no store function. Where there is one, what it
@@ -114,7 +116,8 @@ int OpenRedirected(const Located& where, int flags, mode_t mode) {
     const int allowed = CheckSysfsOpen(where, flags);
     if (allowed < 0) return allowed;
   }
-  const int fd = original::open()(where.real, where.sysfs ? flags & ~O_CREAT : flags, mode);
+  const int fd =
+      original::open()(where.real, where.sysfs ? flags & ~(O_CREAT | O_TRUNC) : flags, mode);
   if (fd < 0) return -errno;
   struct ::stat64 st;
   if (sys::Fstat(fd, &st) < 0) return fd;

@@ -317,7 +317,7 @@ TEST(Sysfs, IsNotChangedByStreamsAndNewFiles) {
   FILE* stream = fopen("/dev/null", "r");
   EXPECT_EQ(freopen(file.c_str(), "w", stream), nullptr);
   EXPECT_EQ(errno, EACCES);
-  const int fd = open(file.c_str(), O_RDONLY);
+  const int fd = open(file.c_str(), O_RDONLY | O_TRUNC);
   EXPECT_EQ(ReadFd(fd), "4: ACTIVE\n");
   close(fd);
   constexpr char kNew[] = "/dev/infiniband/new";

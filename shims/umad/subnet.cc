@@ -15,6 +15,7 @@ namespace vabi::umad {
 namespace {
 
 constexpr uint16_t kSmInfo = 0x20;
+constexpr uint32_t kActive = 4;                                               // IB_PORT_ACTIVE
 constexpr size_t kKey = 36, kAttributeOffset = 44, kMask = 48, kRecord = 56;  // IB_SA_MAD_HDR
 // IB_SA_MAD_STATUS_*
 constexpr uint16_t kNoRecords = 0x0300, kTooMany = 0x0400;
@@ -50,7 +51,6 @@ std::vector<PortOf> AllPorts() {
     if (device == nullptr || device->node_gone() || device->image().link != LinkLayer::kInfiniband)
       continue;
     for (uint8_t p = 1; p <= device->image().port_count; ++p) {
-      constexpr uint32_t kActive = 4;
       if (device->port(p).lid != 0 && device->PortState(p) == kActive) all.push_back({device, p});
     }
   }
@@ -225,12 +225,19 @@ std::vector<uint8_t> AskSubnet(const Device& at, uint8_t port, uint32_t qpn, con
   if (at.image().link != LinkLayer::kInfiniband || here.image().lid == 0 ||
       here.image().lid != here.image().sm_lid || request.base_version() != 1)
     return {};
-  if (qpn == 0 && request.mgmt_class() == kSubnLid && request.attribute() == kSmInfo) {
+  const bool to_manager =
+      qpn == 0 && request.mgmt_class() == kSubnLid && request.attribute() == kSmInfo;
+  const bool to_administrator = qpn == 1 && request.mgmt_class() == kSubnAdm;
+  if ((to_manager || to_administrator) && at.PortState(port) != kActive) {
+    *unmodelled = "a question to the subnet through a port that is down";
+    return {};
+  }
+  if (to_manager) {
     if (request.method() == kGet) return TellManager(here, in);
     *unmodelled = "a command to the subnet manager";
     return {};
   }
-  if (qpn != 1 || request.mgmt_class() != kSubnAdm || request.IsResponse()) return {};
+  if (!to_administrator || request.IsResponse()) return {};
   const bool table = request.method() == kGetTable;
   const auto row =
       std::find_if(std::begin(kAttributes), std::end(kAttributes),

@@ -524,6 +524,14 @@ TEST_F(Subnet, ListsPaths) {
   EXPECT_EQ(kRecords + 4 * 64, Ask(SubnetQuestion(0x12, 0x35)).size()) << "of each pair of ports";
 }
 
+TEST_F(Subnet, IsNotReachedThroughAPortThatIsDown) {
+  FindDevice(1)->Become(kPortDown);
+  EXPECT_EQ(kRecords + 112, Ask(SubnetQuestion(0x12, 0x11)).size()) << "nor is that port in it";
+  FindDevice(0)->Become(kPortDown);
+  ASSERT_EQ(320, f_.Send(SubnetQuestion(0x12, 0x11)));
+  EXPECT_EQ("a question to the subnet through a port that is down", f_.LastUnmodelled());
+}
+
 TEST_F(Subnet, SaysWhatItDoesNotKnow) {
   ASSERT_EQ(320, f_.Send(SubnetQuestion(0x12, 0x38)));
   EXPECT_EQ("a question to the subnet administrator other than for nodes, ports and paths",

@@ -16,6 +16,7 @@ the verdict is "fixed".
 
 import fnmatch
 import functools
+import re
 
 from verbs_abi import matrix, userlands as known_userlands
 from verbs_abi.cells import ids, negotiation
@@ -25,24 +26,34 @@ from verbs_abi.userlands import built
 DEFAULT = {"outcome": "full", "reason": "nothing is missing in this cell"}
 
 
-def _check_ranges(entry):
-    """A range runs between names that there are."""
+def _check_names(entry):
+    """A range runs between names that there are, and a pattern is one of some name: else its row never holds."""
     for index, row in enumerate(entry.data["rows"]):
-        for axis in ("userlands", "kernels", "providers", "scenarios"):
-            if not isinstance(row.get(axis), dict):
-                continue
-            for end, name in row[axis].items():
-                if name not in _order(axis):
+        for axis in ("userlands", "kernels", "providers", "scenarios", "overlays"):
+            wanted = row.get(axis, [])
+            named = wanted.items() if isinstance(wanted, dict) else enumerate(wanted)
+            for place, name in named:
+                if not _is_known(axis, name, whole=isinstance(wanted, dict)):
                     raise matrix.MatrixError(
-                        entry.path, f"/rows/{index}/{axis}/{end}", f"'{name}' is none of the {axis}",
+                        entry.path, f"/rows/{index}/{axis}/{place}", f"'{name}' is none of the {axis}",
                         "one of " + ", ".join(nearest(name, _order(axis)) or _order(axis)))
+
+
+def _is_known(axis, name, whole):
+    if whole:
+        return name in _order(axis)
+    if axis == "userlands":
+        return True  # also those that are built or only here
+    if axis == "overlays":
+        name = re.split("[=@]", name)[0]  # its value or step may be anything
+    return any(fnmatch.fnmatchcase(known, name) for known in _order(axis))
 
 
 @functools.cache
 def _rows():
     entries = sorted(matrix.load("expectations").values(), key=lambda entry: (entry.data.get("order", 50), entry.name))
     for entry in entries:
-        _check_ranges(entry)
+        _check_names(entry)
     return [(entry.name, row) for entry in entries for row in entry.data["rows"]]
 
 

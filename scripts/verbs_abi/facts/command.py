@@ -4,9 +4,11 @@
 Its exit status is ours: 0 fine, 1 a dangerous difference or a header that did not parse, 2 usage.
 """
 
+import pathlib
 import subprocess
+import sys
 
-from verbs_abi import errors, paths
+from verbs_abi import errors, matrix, paths
 from verbs_abi.setup import build
 
 PROGRAM = "vabi-facts"
@@ -36,7 +38,16 @@ def _run(words):
 
 
 SOURCE_HELP = "headers: a folder, a kernel or rdma-core tree, a .deb, a .rpm, or git:PATH@REVISION"
-SNAPSHOT_HELP = "a name from `facts list`, or a SOURCE"
+SNAPSHOT_HELP = "a name from `facts list` or `list kernels`, or a SOURCE"
+
+
+def snapshot(name):
+    """The snapshot that a kernel of the matrix has its headers from; any other name itself."""
+    if (REFERENCE / f"{name}.json").exists() or pathlib.Path(name).exists() or name not in matrix.names("kernels"):
+        return name
+    headers = matrix.get("kernels", name).data["headers"]
+    print(f"{name}: its headers are those of the snapshot {headers}", file=sys.stderr)
+    return headers
 
 
 def _extract(actions):
@@ -61,8 +72,8 @@ def _diff(actions):
         help="what changed between two snapshots",
         description="Names every change with its class. Exit status 1 when one is dangerous.",
     )
-    parser.add_argument("old", metavar="A", help=SNAPSHOT_HELP)
-    parser.add_argument("new", metavar="B", help=SNAPSHOT_HELP)
+    parser.add_argument("old", metavar="A", type=snapshot, help=SNAPSHOT_HELP)
+    parser.add_argument("new", metavar="B", type=snapshot, help=SNAPSHOT_HELP)
     parser.add_argument(
         "--against",
         metavar="USERLAND",
@@ -99,7 +110,7 @@ def _headers(actions):
         help="C headers from facts",
         description="Writes C headers that declare what the snapshot says, below DIR/rdma.",
     )
-    parser.add_argument("snapshot", metavar="SNAPSHOT", help=SNAPSHOT_HELP)
+    parser.add_argument("snapshot", metavar="SNAPSHOT", type=snapshot, help=SNAPSHOT_HELP)
     parser.add_argument("folder", metavar="DIR")
     parser.set_defaults(handler=_run(lambda a: ["headers", a.snapshot, a.folder]))
 
@@ -117,6 +128,7 @@ def _modules(actions):
     parser.add_argument(
         "--against",
         metavar="SNAPSHOT",
+        type=snapshot,
         help="the headers to compare with (default: those that differ least)",
     )
     parser.add_argument(
@@ -145,7 +157,7 @@ def _layout(actions):
     )
     parser.add_argument("libraries", metavar="LIBRARY", nargs="+", help="built with -g")
     parser.add_argument(
-        "--against", metavar="SNAPSHOT", action="append", required=True, help="may be repeated"
+        "--against", metavar="SNAPSHOT", type=snapshot, action="append", required=True, help="may be repeated"
     )
     parser.add_argument("--json", action="store_true", help="for programs")
 
@@ -172,7 +184,7 @@ def _show(actions):
         help="a snapshot, or structs, members, enums and constants of it",
         description="Shows a snapshot, or what it says of a name: ib_uverbs_send_wr.wr.rdma.rkey",
     )
-    parser.add_argument("snapshot", metavar="SNAPSHOT", help=SNAPSHOT_HELP)
+    parser.add_argument("snapshot", metavar="SNAPSHOT", type=snapshot, help=SNAPSHOT_HELP)
     parser.add_argument("names", metavar="NAME", nargs="*")
     parser.add_argument("--i386", action="store_true", help="the 32-bit layout")
 
@@ -189,7 +201,7 @@ def _history(actions):
         help="the silent changes of all releases, as Markdown",
         description="What changed from snapshot to snapshot (default: all rdma-core releases).",
     )
-    parser.add_argument("snapshots", metavar="SNAPSHOT", nargs="*", help=SNAPSHOT_HELP)
+    parser.add_argument("snapshots", metavar="SNAPSHOT", type=snapshot, nargs="*", help=SNAPSHOT_HELP)
     parser.set_defaults(handler=_run(lambda a: ["history", *a.snapshots]))
 
 

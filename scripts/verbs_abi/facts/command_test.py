@@ -43,6 +43,9 @@ def call(*words):
         ("extract x.deb --name n -o out", "extract --name n -o out x.deb"),
         ("diff a b", "diff a b"),
         ("diff a b --json", "diff --json a b"),
+        # Kernels whose headers are another snapshot's, and one that is a snapshot.
+        ("diff linux-4.16 debian-6.1.192", "diff rdma-core-v17 debian-6.1.192"),
+        ("show gvisor-rdmaproxy x", "show debian-6.12.117 x"),
         ("diff --markdown a b", "diff --markdown a b"),
         ("diff a b --against l", "diff a b --only PASSED"),
         ("headers a out", "headers a out"),

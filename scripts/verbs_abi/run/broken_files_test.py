@@ -88,6 +88,13 @@ def test_a_broken_kernel(root, data, where, expected):
      "/rows/0/kernels/from", "linux-4.16"),
     ("expectations", {"name": "x", "rows": [{"outcome": "full", "reason": "?", "scenarios": {"to": "journy"}}]},
      "/rows/0/scenarios/to", "journey"),
+    ("expectations", {"name": "x", "rows": [{"outcome": "full", "reason": "?", "overlays": ["no-*", "no-ioctll"]}]},
+     "/rows/0/overlays/1", "no-ioctl"),
+    ("expectations", {"name": "x", "rows": [{"outcome": "full", "reason": "?", "providers": ["mlx"]}]},
+     "/rows/0/providers/0", "mlx5"),
+    ("providers", {"name": "x", "driver": "rxe", "links": ["roce"], "fw": "1"}, "/", "only the keys name, driver"),
+    ("providers", {"name": "x", "driver": "rxe", "links": ["roce"], "port": {"mtu": 5}}, "/port",
+     "only the keys max_mtu"),
 ))
 def test_a_broken_file_ends_a_run_before_its_first_cell(root, axis, data, where, expected):
     path = write(root / f"matrix/{axis}/x.json", data)

@@ -19,3 +19,16 @@ def test_a_row_of_one_release_is_not_one_of_another():
     assert (name, row["outcome"]) == ("rxe-33", "degraded")
     name, row = expect.expectation(ids.parse("src-44.0+headers=debian-6.1.192/debian-6.1.192/rxe"))
     assert row["outcome"] == "full"
+
+
+@pytest.mark.parametrize("cell, rule", [
+    ("src-44.0+headers=debian-7.2.13/debian-7.2.13/bnxt_re@control", "bnxt_re.request.comp_mask"),
+    ("src-44.0+headers=debian-6.12.117/debian-6.12.117/bnxt_re@control", None),
+    ("src-65.0+headers=debian-7.3.4/debian-7.3.4/bnxt_re@control", None),
+    ("deb-44.0/debian-7.2.13/bnxt_re@control", None),
+    ("src-44.0+headers=debian-7.3.4/debian-7.2.13/irdma@control", "irdma.ucontext.comp_mask"),
+    ("src-56.1+headers=debian-7.3.4/debian-7.2.13/irdma@control", None),
+])
+def test_what_newer_headers_append_and_an_older_library_leaves_as_the_stack_was_is_refused(cell, rule):
+    _, row = expect.expectation(ids.parse(cell))
+    assert (row["outcome"], row.get("rule")) == (("refused", rule) if rule else ("full", None))

@@ -104,7 +104,7 @@ class MapTest : public UverbsTest {};
 TEST_F(MapTest, MapsWhatTheDriverGives) {
   OpenContext();
   const long at = file().Mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, 0);
-  ASSERT_GT(at, 0);
+  ASSERT_FALSE(at < 0 && at > -4096);  // an address of 32 bits may be negative, too
   *reinterpret_cast<volatile int*>(at) = 1;
   munmap(reinterpret_cast<void*>(at), 4096);
   EXPECT_EQ("mmap:PAGE", Last()["name"]);

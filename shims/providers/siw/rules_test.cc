@@ -124,7 +124,7 @@ const std::vector<Offence>& Offences() {
     {k612, "siw.reg_mr.range", EINVAL, [](T& t) { return t.NewMr({.length = ~uint64_t{0} - 4096}); }},
     {kNewest, "siw.reg_mr.chunks", ENOMEM, [](T& t) { return t.NewMr({.length = ~uint64_t{0} - 4096}); }},
     // 2^52 - 2^32 + 1 pages: of 32 bits one is left, and the end lies beyond that of all addresses.
-    {kNewest, "siw.reg_mr.range", EINVAL, [](T& t) { return t.NewMr({.length = ((1ULL << 52) - (1ULL << 32) + 1) << 12}); }},
+    {kNewest, "siw.reg_mr.range", EINVAL, [](T& t) { return t.NewMr({.start = 1ULL << 46, .length = ((1ULL << 52) - (1ULL << 32) + 1) << 12}); }},
     {"debian-6.1.192", "siw.reg_mr.fault", EFAULT, [](T& t) { return t.NewMr({.length = 1u << 24}); }},
     {k612, "siw.reg_mr.chunks", ENOMEM, [](T& t) { return t.NewMr({.length = 1ULL << 43}); }},  // 2^31 pages
     {kNewest, "siw.reg_mr.chunks", ENOMEM, [](T& t) { return t.NewMr({.length = 1ULL << 41}); }},

@@ -65,6 +65,7 @@ void Far::ForgetInChild() {
   for (OutChannel& channel : out) channel = OutChannel();
   for (InChannel& channel : in) channel = InChannel();
   for (Range& range : ranges) range = {};
+  dead = {};
   tried = false;
 }
 
@@ -83,7 +84,7 @@ bool Far::Progress() {
     worked |= Flush(peer);
     if (world.peer(peer).identity.load() != channel.identity) channel = OutChannel();
   }
-  if (!flows.empty()) worked |= Tend();
+  if (!flows.empty() || !starved.empty()) worked |= Tend();
   if (!resumed.empty() || (worked && !starved.empty())) ResumeAll();
   return worked;
 }
@@ -172,7 +173,8 @@ void Unattend() {
 }
 
 bool FindFar(const Endpoint& from, const AddressVector& address, uint32_t qpn, FarPlace* place) {
-  const SharedWorld& world = Far::Get().world;
+  const Far& far = Far::Get();
+  const SharedWorld& world = far.world;
   if (!world.joined()) return false;
   constexpr int kRoom = 2 * kMaxDevices;
   PortName ports[kRoom];
@@ -183,6 +185,7 @@ bool FindFar(const Endpoint& from, const AddressVector& address, uint32_t qpn, F
     place->identity = world.peer(owner).identity.load(std::memory_order_acquire);
     // In a process that serves nobody, no queue pair is in a state to receive.
     if (place->identity == 0 || world.peer(owner).serves.load() == 0) continue;
+    if (place->identity == far.dead[static_cast<size_t>(owner)]) continue;
     place->peer = owner;
     place->device = ports[i].device;
     place->port = ports[i].port;

@@ -85,6 +85,8 @@ class Far final : public Pollable {
   int joiner = 0;           // process that joined
   std::array<OutChannel, kMaxPeers> out;
   std::array<InChannel, kMaxPeers> in;
+  // Who was found dead at each place: it is still entered there, but nobody empties its ring.
+  std::array<uint64_t, kMaxPeers> dead = {};
   std::vector<Flow*> flows;        // with pending requests
   std::vector<Endpoint*> starved;  // no room in a ring, and nothing on its way
   std::vector<Endpoint*> resumed;  // may go on
@@ -101,6 +103,8 @@ class Far final : public Pollable {
   bool Finish(Flow& flow, const Completion& completion);
   void SilenceAll(Flow& flow, bool give_up);
   bool Tend();
+  bool IsGone(int peer, uint64_t identity);
+  bool BuryStarved();
   void PushUnsent(Flow& flow);
   void ResumeAll();
 

@@ -282,19 +282,38 @@ void Far::PushUnsent(Flow& flow) {
   }
 }
 
+// A dead process may have left its ring full: what waits for room there would wait for ever.
+bool Far::IsGone(int peer, uint64_t identity) {
+  if (world.peer(peer).serves.load() == 0) return true;
+  if (world.Alive(peer, identity)) return false;
+  dead[static_cast<size_t>(peer)] = identity;
+  return true;
+}
+
+// True: those who wait for room in a ring need not any more.
+bool Far::BuryStarved() {
+  bool found = false;
+  for (int peer = 0; peer < kMaxPeers; ++peer) {
+    const uint64_t identity = out[static_cast<size_t>(peer)].identity;
+    if (identity == 0 || identity == dead[static_cast<size_t>(peer)]) continue;
+    found |= IsGone(peer, identity);
+  }
+  return found;
+}
+
 bool Far::Tend() {
   bool worked = false;
   const uint64_t now = sys::MonotonicNs();
   const bool look = now - looked_ns_ > kLookNs;
   if (look) looked_ns_ = now;
+  if (look && !starved.empty()) worked |= BuryStarved();
   const std::vector<Flow*> copy = flows;
   for (Flow* flow : copy) {
     if (std::find(flows.begin(), flows.end(), flow) == flows.end()) continue;
     if (flow->draining || flow->sent != 0) {
       const bool stalled = now - flow->moved_ns > StallNs(*flow->endpoint) && now > flow->moved_ns;
       const int peer = flow->place.peer;
-      const bool gone =
-          look && (world.peer(peer).serves.load() == 0 || !world.Alive(peer, flow->place.identity));
+      const bool gone = look && IsGone(peer, flow->place.identity);
       if (stalled || gone) {
         // It may have answered before it went.
         Receive(peer);

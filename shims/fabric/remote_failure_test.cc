@@ -51,6 +51,46 @@ TEST_F(RemoteFailure, APeerThatExitedIsSilent) {
   EXPECT_EQ(Run(Request(Opcode::kWrite, 0, 8)).status, Status::kRetryExceeded);
 }
 
+// What it did not take up fills its ring, and nobody makes room there any more.
+TEST_F(RemoteFailure, APeerThatDiesBehindAFullRingIsSilent) {
+  Start(Service::kRc);
+  own.retry_count = 2;
+  kill(other, SIGSTOP);
+  Completion completion;
+  ASSERT_EQ(Post(Request(Opcode::kWrite, 0, 500000), &completion), Outcome::kSent);
+  for (int i = 0; i < 20; ++i) Step();
+  Kill();
+  ASSERT_TRUE(Until([&] { return !own.answers.empty(); }));
+  EXPECT_EQ(own.answers[0].status, Status::kRetryExceeded);
+  EXPECT_FALSE(IsUnderWay(own));
+  own.state = EndpointState::kRts;
+  EXPECT_EQ(Run(Request(Opcode::kWrite, 0, 8)).status, Status::kRetryExceeded);
+}
+
+// The one that filled the ring is destroyed before anybody looked: the next one is not kept
+// waiting.
+TEST_F(RemoteFailure, ARingThatTheDeadLeftFullHoldsNobodyUp) {
+  Start(Service::kRc);
+  own.retry_count = 2;
+  kill(other, SIGSTOP);
+  Completion completion;
+  ASSERT_EQ(Post(Request(Opcode::kWrite, 0, 500000), &completion), Outcome::kSent);
+  {
+    std::lock_guard lock(Lock());
+    DropSent(own);
+  }
+  Kill();
+  Completion second;
+  ASSERT_EQ(Post(Request(Opcode::kWrite, 0, 8), &second), Outcome::kRetry);
+  uint32_t attempt = 0;
+  Outcome outcome = Outcome::kRetry;
+  ASSERT_TRUE(Until([&] {
+    outcome = Post(Request(Opcode::kWrite, 0, 8), &second, attempt++);
+    return outcome == Outcome::kDone;
+  }));
+  EXPECT_EQ(second.status, Status::kRetryExceeded);
+}
+
 TEST_F(RemoteFailure, ADestroyedQueuePairIsSilent) {
   Start(Service::kRc);
   own.retry_count = 3;

@@ -33,8 +33,8 @@ CTEST_TAIL_BYTES = 65536
 TIDY_SHARE = 4
 # Rooms whose tests are built and run at 32 bits too.
 NARROW = ("harness/world", "shims/sys", "shims/fabric", "shims/umad", "shims/netlink", "shims/rdma_cm", "shims/uverbs",
-          "shims/nodes", *(f"shims/providers/{name}" for name in ("common", "efa", "erdma", "hns", "irdma", "mlx4", "siw",
-                                                               "vmw_pvrdma")))
+          "shims/nodes", *(f"shims/providers/{name}" for name in ("common", "bnxt_re", "efa", "erdma", "hns", "irdma", "mlx4",
+                                                                  "mlx5", "rxe", "siw", "vmw_pvrdma")))
 
 
 @dataclasses.dataclass

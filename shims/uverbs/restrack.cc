@@ -308,15 +308,16 @@ std::vector<Tracked> FindTracked(const WorldImage& image, uint32_t device, Track
   if (table == nullptr) return found;
   constexpr int kTries = 100;
   FreeDead(table);
-  for (const Slot& slot : table->slots) {
+  for (Slot& slot : table->slots) {
     const uint32_t owner = slot.owner.load();
     if (owner == 0) continue;
     for (int i = 0; i < kTries; ++i) {
       const uint32_t before = slot.version.load();
       if (before == 0) break;  // not written yet
       const Tracked entry = slot.entry;
-      std::atomic_thread_fence(std::memory_order_acquire);
-      if ((before & 1) != 0 || slot.version.load() != before) continue;
+      // A write, since a load would not keep the entry's from coming after it (and ThreadSanitizer
+      // knows no fences).
+      if ((before & 1) != 0 || slot.version.fetch_add(0) != before) continue;
       if (entry.device == device && entry.type == type && slot.owner.load() == owner)
         found.push_back(entry);
       break;

@@ -311,7 +311,8 @@ std::optional<Header> ClangParser::Parse(const std::string& path, Problem& probl
   std::string file = (include_dir_ / path).string();
   std::ifstream in(file, std::ios::binary);
   std::ostringstream text;
-  if (!in || !(text << in.rdbuf())) {
+  // Nothing to copy counts as a failure of the stream that it is written to.
+  if (!in || (in.peek() != std::ifstream::traits_type::eof() && !(text << in.rdbuf()))) {
     problem.message = "cannot be read";
     return std::nullopt;
   }

@@ -108,7 +108,8 @@ Result<HeaderTree> OpenFolder(const fs::path& dir) {
       tree.name = "linux-" + version;
       tree.source.emplace_back("version", version);
     }
-    fs::path named = dir.has_filename() ? dir.filename() : dir.parent_path().filename();
+    fs::path named = fs::absolute(dir).lexically_normal();  // of "." too
+    named = named.has_filename() ? named.filename() : named.parent_path().filename();
     if (tree.name.empty()) tree.name = Sanitized(named.string());
     return tree;
   }

@@ -75,6 +75,25 @@ std::vector<std::string> InVersionOrder(std::vector<std::string> names) {
   return names;
 }
 
+std::vector<Snapshot> InKernelOrder(std::vector<Snapshot> snapshots) {
+  constexpr std::string_view kLinux = "linux-";
+  auto key = [&](const Snapshot& snapshot) {
+    bool vanilla = snapshot.name().starts_with(kLinux);
+    std::string kernel(vanilla ? std::string_view(snapshot.name()).substr(kLinux.size())
+                               : snapshot.SourceOf("kernel"));
+    return std::pair(kernel, vanilla);
+  };
+  auto before = [&](const Snapshot& a, const Snapshot& b) {
+    auto [kernel_a, vanilla_a] = key(a);
+    auto [kernel_b, vanilla_b] = key(b);
+    if (kernel_a.empty() || kernel_b.empty()) return !kernel_a.empty() && kernel_b.empty();
+    int order = strverscmp(kernel_a.c_str(), kernel_b.c_str());
+    return order != 0 ? order < 0 : vanilla_a < vanilla_b;
+  };
+  std::stable_sort(snapshots.begin(), snapshots.end(), before);
+  return snapshots;
+}
+
 std::string RenderHistory(const std::vector<Snapshot>& snapshots) {
   std::string out, versions;
   for (size_t i = 1; i < snapshots.size(); ++i) {

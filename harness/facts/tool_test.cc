@@ -198,6 +198,58 @@ TEST_F(Tool, WritesTheHistoryWithEachSilentChangeAtItsKernel) {
   }
 }
 
+// linux-5.14 stands between the releases that were taken from 5.14 and 5.15: before them it would
+// show what came since as removed.
+TEST_F(Tool, WritesTheHistoryInTheOrderOfKernels) {
+  std::string page = Run({"history"}).output;
+  size_t last = 0;
+  for (const char* name :
+       {"linux-4.10", "rdma-core-v17, kernel 4.16", "rdma-core-v36, kernel 5.14", "linux-5.14",
+        "rdma-core-v37, kernel 5.15", "rdma-core-v65, kernel 7.3"}) {
+    size_t at = page.find("\n## " + std::string(name) + "\n");
+    ASSERT_NE(at, std::string::npos) << name;
+    EXPECT_GT(at, last) << name;
+    last = at;
+  }
+}
+
+TEST_F(Tool, NamesASnapshotOfAFolderByTheFolderItself) {
+  fs::path headers = Headers("debian-6.1.192");
+  ProcessResult result = Run({"extract", (headers / ".").string(), "-o", (dir_ / "out").string()});
+  EXPECT_EQ(result.status, 0) << result.output;
+  EXPECT_EQ(result.output, (dir_ / "out/copy.json").string() + "\n");
+}
+
+TEST_F(Tool, WritesNoSnapshotOutsideTheFolder) {
+  fs::path headers = Headers("debian-6.1.192");
+  for (const char* name : {"../mine", "a/b", ".hidden", "two words"}) {
+    ProcessResult result =
+        Run({"extract", headers.string(), "--name", name, "-o", (dir_ / "out").string()});
+    EXPECT_EQ(result.status, 2) << name;
+    EXPECT_THAT(result.output, HasSubstr("expected letters, digits and any of .-_+~"));
+    EXPECT_FALSE(fs::exists(dir_ / "mine.json"));
+    EXPECT_FALSE(fs::exists(dir_ / "out"));
+  }
+}
+
+TEST_F(Tool, ExtractsBesideAnEmptyHeaderAndALinkToItself) {
+  fs::path headers = Headers("debian-6.1.192");
+  fs::create_symlink("loop.h", headers / "rdma/loop.h");
+  std::ofstream(headers / "rdma/empty.h").flush();
+  ProcessResult result = Run({"extract", headers.string()});
+  EXPECT_EQ(result.status, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("rdma/empty.h"));
+}
+
+TEST_F(Tool, SaysThatAHeadersNameIsNoText) {
+  fs::path headers = Headers("debian-6.1.192");
+  fs::copy_file(headers / "rdma/siw-abi.h", headers / "rdma/\xff.h");
+  fs::remove(headers / "rdma/siw-abi.h");
+  ProcessResult result = Run({"extract", headers.string()});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.output, HasSubstr("invalid UTF-8"));
+}
+
 TEST(InVersionOrder, CountsNumbersAsNumbers) {
   EXPECT_THAT(InVersionOrder({"rdma-core-v18", "rdma-core-v9", "debian-6.12.1", "debian-6.1.9"}),
               ElementsAre("debian-6.1.9", "debian-6.12.1", "rdma-core-v9", "rdma-core-v18"));

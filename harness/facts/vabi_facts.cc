@@ -5,8 +5,11 @@
 // Exit status: 0 fine, 1 a dangerous difference or a header that did not parse, 2 usage or unusable
 // input.
 
+#include <ctype.h>
+
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -68,6 +71,14 @@ struct Arguments {
 int Complain(const std::string& message) {
   std::fprintf(stderr, "vabi-facts: %s\n", message.c_str());
   return kUsage;
+}
+
+// Names of snapshots become names of files in the reference folder.
+bool IsFileName(const std::string& name) {
+  return !name.empty() && !name.starts_with('.') &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) {
+           return isalnum(c) || std::string_view(".-_+~").find(c) != std::string_view::npos;
+         });
 }
 
 void Print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
@@ -185,13 +196,15 @@ int RunShow(const Arguments& arguments) {
   return kFine;
 }
 
-int PrintHistory(const Arguments& arguments, const std::vector<std::string>& names) {
+int PrintHistory(const Arguments& arguments, const std::vector<std::string>& names,
+                 bool by_kernel = false) {
   std::vector<Snapshot> snapshots;
   for (const std::string& name : names) {
     Result<Snapshot> snapshot = Open(arguments, name);
     if (!snapshot) return Complain(snapshot.error());
     snapshots.push_back(std::move(*snapshot));
   }
+  if (by_kernel) snapshots = InKernelOrder(std::move(snapshots));
   Print(RenderHistory(snapshots));
   return kFine;
 }
@@ -203,20 +216,15 @@ int RunHistory(const Arguments& arguments) {
   // these carry backports and are no part of it.
   std::vector<std::string> all = InVersionOrder(ListSnapshots(arguments.reference));
   std::map<std::string, std::vector<std::string>> lines;
-  for (const char* first : {"linux-", "rdma-core-"}) {
-    for (const std::string& name : all) {
-      if (name.starts_with(first)) lines[""].push_back(name);
-    }
-  }
   for (const std::string& name : all) {
-    if (!name.starts_with("linux-") && !name.starts_with("rdma-core-"))
-      lines[name.substr(0, name.find('-'))].push_back(name);
+    bool own = name.starts_with("linux-") || name.starts_with("rdma-core-");
+    lines[own ? "" : name.substr(0, name.find('-'))].push_back(name);
   }
   if (lines[""].size() < 2) return Complain("history: expected at least two snapshots");
   for (const auto& [vendor, names] : lines) {
     if (names.size() < 2) continue;
     if (!vendor.empty()) Print("\n");
-    if (int status = PrintHistory(arguments, names)) return status;
+    if (int status = PrintHistory(arguments, names, vendor.empty())) return status;
   }
   return kFine;
 }
@@ -363,6 +371,10 @@ int Main(std::vector<std::string> words) {
     std::fputs(kHelp, stderr);
     return kUsage;
   }
+  if (!arguments.name.empty() && !IsFileName(arguments.name)) {
+    return Complain("--name '" + arguments.name +
+                    "': expected letters, digits and any of .-_+~, for it becomes a file's name");
+  }
   std::string name = arguments.rest[0];
   arguments.rest.erase(arguments.rest.begin());
   std::vector<std::string> known;
@@ -377,4 +389,10 @@ int Main(std::vector<std::string> words) {
 }  // namespace
 }  // namespace vabi::facts
 
-int main(int argc, char** argv) { return vabi::facts::Main({argv + 1, argv + argc}); }
+int main(int argc, char** argv) {
+  try {
+    return vabi::facts::Main({argv + 1, argv + argc});
+  } catch (const std::exception& error) {  // of the libraries: a name that is no UTF-8, no memory
+    return vabi::facts::Complain(error.what());
+  }
+}

@@ -125,6 +125,8 @@ TEST_F(Tool, NamesWhatIsWrongAndExitsWithTwo) {
        "/etc/passwd: expected a folder, a .deb, a .rpm or git:PATH@REVISION"},
       {{"extract", "/etc"}, "/etc: has no RDMA kernel headers"},
       {{"extract", "-o"}, "-o: expected a value after it"},
+      {{"layout", "/usr/bin/true", "--against", "debian-6.1.192"},
+       "true: has no debug information; build it with -g"},
       {{"--reference", "/nowhere", "list"}, "/nowhere: has no snapshot"},
   };
   for (const Case& c : cases) {

@@ -321,6 +321,11 @@ int RunLayout(const Arguments& arguments) {
   }
   auto render = arguments.json ? RenderLayoutsJson : RenderLayoutsText;
   Print(render(arguments.against, libraries));
+  // The JSON says of each library whether there was something to compare.
+  const bool silent = std::any_of(libraries.begin(), libraries.end(), [](const auto& library) {
+    return !library.types.silent.empty();
+  });
+  if (silent && !arguments.json) return kUsage;
   return dangerous ? kDifferent : kFine;
 }
 

@@ -1088,13 +1088,11 @@ void Manager::Receive(const Message& message) {
     }
     case MessageKind::kDisconnectRequest:
       // cm_dreq_handler; one that crosses the other's request is an answer to it.
-      if (id->cm == CmState::kReplySent || id->cm == CmState::kEstablished) {
-        id->cm = CmState::kDisconnectReceived;
-      } else if (id->cm == CmState::kDisconnectSent) {
-        id->cm = CmState::kDisconnectReceived;
-      } else {
+      if (id->cm != CmState::kReplySent && id->cm != CmState::kEstablished &&
+          id->cm != CmState::kDisconnectSent) {
         break;
       }
+      id->cm = CmState::kDisconnectReceived;
       if (id->state != IdState::kConnect) break;
       id->state = IdState::kDisconnect;
       Tell(id, CmEvent::kDisconnected, 0);

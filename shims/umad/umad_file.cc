@@ -126,7 +126,7 @@ ssize_t UmadFile::Write(const void* user, size_t size) {
   Decision call(world(), trace::FrontEnd::kWrite, device_.image().name, "umad:SEND");
   if (const int error = CheckWrite()) return error;
   std::lock_guard lock(mutex_);
-  const int result = Send(call, static_cast<const uint8_t*>(user), size);
+  const int result = SendMad(call, static_cast<const uint8_t*>(user), size);
   return static_cast<ssize_t>(call.Finish(result < 0 ? result : static_cast<long>(size)));
 }
 
@@ -147,31 +147,30 @@ int UmadFile::CheckRoute(Decision& call, Mad* mad, bool* local) const {
   const bool returning = mad->returning();
   const uint8_t count = mad->hop_count(), pointer = mad->hop_pointer();
   if ((returning ? mad->dr_dlid() : mad->dr_slid()) == kPermissiveLid) {
+    // In the middle of a path only switches handle it.
+    const bool midway =
+        returning ? pointer >= 2 && pointer <= count : pointer != 0 && pointer < count;
     bool handled = false;
-    if (count >= kMaxHops) {
-      handled = false;
-    } else if (!returning) {
+    if (count < kMaxHops && !midway && !returning) {
       if (count != 0 && pointer == 0) {
         mad->set_hop_pointer(1);
         handled = mad->initial_path(1) == port_;
-      } else if (pointer != 0 && pointer < count) {
-        handled = false;  // for switches
       } else if (pointer == count) {
         mad->set_hop_pointer(static_cast<uint8_t>(pointer + 1));
         handled = mad->dr_dlid() == kPermissiveLid;
       } else {
         handled = pointer == count + 1;
       }
-    } else if (count != 0 && pointer == count + 1) {
-      mad->set_hop_pointer(count);
-      handled = mad->return_path(count) == port_;
-    } else if (pointer >= 2 && pointer <= count) {
-      handled = false;
-    } else if (pointer == 1) {
-      mad->set_hop_pointer(0);
-      handled = mad->dr_slid() == kPermissiveLid;
-    } else {
-      handled = pointer == 0;
+    } else if (count < kMaxHops && !midway) {
+      if (count != 0 && pointer == count + 1) {
+        mad->set_hop_pointer(count);
+        handled = mad->return_path(count) == port_;
+      } else if (pointer == 1) {
+        mad->set_hop_pointer(0);
+        handled = mad->dr_slid() == kPermissiveLid;
+      } else {
+        handled = pointer == 0;
+      }
     }
     if (call.Violates(RuleId::umad_write_route, !handled))
       return call.Refuse(RuleId::umad_write_route);
@@ -208,7 +207,7 @@ bool UmadFile::IsDuplicate(const Packet& packet) const {
 }
 
 // ib_umad_write
-int UmadFile::Send(Decision& call, const uint8_t* user, size_t size) {
+int UmadFile::SendMad(Decision& call, const uint8_t* user, size_t size) {
   const size_t header_size = HeaderSize();
   if (size < header_size + kRmppHeader) return call.Refuse(RuleId::umad_write_short);
   auto packet = std::make_shared<Packet>();

@@ -59,7 +59,7 @@ class UmadFile : public File, public std::enable_shared_from_this<UmadFile> {
   int Admit(Decision& call, const Registration& what, uint64_t id_address, bool second);
   int FreeSlot() const;
   int Unregister(Decision& call, uint64_t argument);
-  int Send(Decision& call, const uint8_t* user, size_t size);
+  int SendMad(Decision& call, const uint8_t* user, size_t size);
   int CheckAddress(Decision& call, const Body& header) const;
   int CheckRoute(Decision& call, Mad* mad, bool* local) const;
   bool IsDuplicate(const Packet& packet) const;

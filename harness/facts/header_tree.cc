@@ -81,12 +81,9 @@ std::string ReleaseName(std::string version) {
   return "rdma-core-v" + version;
 }
 
-// Names go into file names.
 std::string Sanitized(std::string name) {
   for (char& c : name) {
-    if (!isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-' && c != '_' && c != '+' &&
-        c != '~')
-      c = '-';
+    if (!MayNameSnapshots(c)) c = '-';
   }
   return name;
 }
@@ -209,6 +206,11 @@ Result<HeaderTree> OpenGit(const std::string& spec) {
 }
 
 }  // namespace
+
+bool MayNameSnapshots(char c) {
+  return isalnum(static_cast<unsigned char>(c)) ||
+         std::string_view(".-_+~").find(c) != std::string_view::npos;
+}
 
 Result<HeaderTree> OpenHeaders(const std::string& spec) {
   if (spec.starts_with("git:")) return OpenGit(spec.substr(4));

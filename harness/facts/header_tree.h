@@ -24,6 +24,9 @@ struct HeaderTree {
   std::shared_ptr<void> unpacked;
 };
 
+// A character of which a snapshot's name is made, which becomes a file's name.
+bool MayNameSnapshots(char c);
+
 // `spec` is one of
 //   DIR              /usr/include, an unpacked package, a kernel tree, an rdma-core tree, or a
 //   folder with rdma/ FILE.deb         linux-libc-dev, or a package of kernel headers FILE.rpm

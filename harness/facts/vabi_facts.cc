@@ -5,8 +5,6 @@
 // Exit status: 0 fine, 1 a dangerous difference or a header that did not parse, 2 usage or unusable
 // input.
 
-#include <ctype.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -76,9 +74,7 @@ int Complain(const std::string& message) {
 // Names of snapshots become names of files in the reference folder.
 bool IsFileName(const std::string& name) {
   return !name.empty() && !name.starts_with('.') &&
-         std::all_of(name.begin(), name.end(), [](unsigned char c) {
-           return isalnum(c) || std::string_view(".-_+~").find(c) != std::string_view::npos;
-         });
+         std::all_of(name.begin(), name.end(), MayNameSnapshots);
 }
 
 void Print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }

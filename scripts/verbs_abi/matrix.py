@@ -199,6 +199,18 @@ def load(axis):
     return {name: _entry(axis, found[name]) for name in sorted(found, key=_sort_key)}
 
 
+def lineage(kernel):
+    """The entries of a kernel and all that it descends from, itself first."""
+    met = set()
+    while kernel:
+        entry = get("kernels", kernel)
+        if kernel in met:
+            raise MatrixError(entry.path, "/parent", f"{kernel} descends from itself", "a kernel's name")
+        met.add(kernel)
+        yield entry
+        kernel = entry.data.get("parent")
+
+
 def get(axis, name):
     """One entry; an unknown name ends the command with the nearest ones."""
     for path in _files(axis):

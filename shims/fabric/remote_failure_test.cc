@@ -15,6 +15,14 @@ class RemoteFailure : public RemoteTest {
     SetStallLimit(5000000000);
     RemoteTest::TearDown();
   }
+  // The other process stands still, with a large request on its way to it.
+  void PostToTheStopped(Opcode opcode) {
+    Start(Service::kRc);
+    own.retry_count = 2;
+    kill(other, SIGSTOP);
+    ASSERT_EQ(Post(Request(opcode, 0, 500000), &completion), Outcome::kSent);
+  }
+  Completion completion;
 };
 
 size_t Count(const char* folder) {
@@ -27,11 +35,7 @@ size_t Count(const char* folder) {
 }
 
 TEST_F(RemoteFailure, APeerThatDiesInTheMiddleOfAReadIsSilent) {
-  Start(Service::kRc);
-  own.retry_count = 2;
-  kill(other, SIGSTOP);
-  Completion completion;
-  ASSERT_EQ(Post(Request(Opcode::kRead, 0, 500000), &completion), Outcome::kSent);
+  ASSERT_NO_FATAL_FAILURE(PostToTheStopped(Opcode::kRead));
   ASSERT_EQ(Post(Request(Opcode::kWrite, 0, 8), &completion), Outcome::kSent);
   for (int i = 0; i < 20; ++i) Step();
   EXPECT_TRUE(own.answers.empty());
@@ -53,11 +57,7 @@ TEST_F(RemoteFailure, APeerThatExitedIsSilent) {
 
 // What it did not take up fills its ring, and nobody makes room there any more.
 TEST_F(RemoteFailure, APeerThatDiesBehindAFullRingIsSilent) {
-  Start(Service::kRc);
-  own.retry_count = 2;
-  kill(other, SIGSTOP);
-  Completion completion;
-  ASSERT_EQ(Post(Request(Opcode::kWrite, 0, 500000), &completion), Outcome::kSent);
+  ASSERT_NO_FATAL_FAILURE(PostToTheStopped(Opcode::kWrite));
   for (int i = 0; i < 20; ++i) Step();
   Kill();
   ASSERT_TRUE(Until([&] { return !own.answers.empty(); }));
@@ -70,11 +70,7 @@ TEST_F(RemoteFailure, APeerThatDiesBehindAFullRingIsSilent) {
 // The one that filled the ring is destroyed before anybody looked: the next one is not kept
 // waiting.
 TEST_F(RemoteFailure, ARingThatTheDeadLeftFullHoldsNobodyUp) {
-  Start(Service::kRc);
-  own.retry_count = 2;
-  kill(other, SIGSTOP);
-  Completion completion;
-  ASSERT_EQ(Post(Request(Opcode::kWrite, 0, 500000), &completion), Outcome::kSent);
+  ASSERT_NO_FATAL_FAILURE(PostToTheStopped(Opcode::kWrite));
   {
     std::lock_guard lock(Lock());
     DropSent(own);

@@ -181,18 +181,20 @@ int CheckMapping(const File* file, const void* address, size_t size, int protect
   return file->IsNode() && (flags & MAP_GROWSDOWN) != 0 ? -EINVAL : 0;
 }
 
-// fs/kernfs/file.c:kernfs_fop_mmap: attributes cannot be mapped, and folders of no file system can.
-bool IsUnmappable(int fd) { return VABI_UNLIKELY((BitsOf(fd) & (kFake | kSysfs)) == kSysfs); }
-void* RefuseMapping() {
-  errno = ENODEV;
-  return MAP_FAILED;
+// Is the mapping one of a device or of a sysfs file?
+bool MapsOurs(int fd, int flags) {
+  return VABI_UNLIKELY((BitsOf(fd) & (kFake | kSysfs)) != 0) && !(flags & MAP_ANONYMOUS);
 }
 
 }  // namespace
 
 void* MmapFake(void* address, size_t size, int protection, int flags, int fd, int64_t offset) {
   const std::shared_ptr<File> file = FdTable::Get(fd);
-  long result = CheckMapping(file.get(), address, size, protection, flags, offset);
+  // fs/kernfs/file.c:kernfs_fop_mmap: attributes cannot be mapped, and folders of no file system
+  // can.
+  long result = (BitsOf(fd) & (kFake | kSysfs)) == kSysfs
+                    ? -ENODEV
+                    : CheckMapping(file.get(), address, size, protection, flags, offset);
   if (result == 0) {
     const KeepErrno keep;
     result = file->Mmap(address, size, protection, flags, offset);
@@ -265,7 +267,7 @@ int wrap_ioctl(int fd, unsigned long request, ...) {
 }
 
 void* wrap_mmap(void* address, size_t size, int protection, int flags, int fd, off_t offset) {
-  if (IsFake(fd) && !(flags & MAP_ANONYMOUS)) {
+  if (MapsOurs(fd, flags)) {
 #if defined(__i386__)
     // glibc: sysdeps/unix/sysv/linux/mmap.c hands it to mmap2 in pages, without its sign.
     return MmapFake(address, size, protection, flags, fd, static_cast<uint32_t>(offset));
@@ -273,14 +275,12 @@ void* wrap_mmap(void* address, size_t size, int protection, int flags, int fd, o
     return MmapFake(address, size, protection, flags, fd, offset);
 #endif
   }
-  if (IsUnmappable(fd) && !(flags & MAP_ANONYMOUS)) return RefuseMapping();
   return original::mmap()(address, size, protection, flags, fd, offset);
 }
 void* wrap_mmap64(void* address, size_t size, int protection, int flags, int fd, off64_t offset) {
-  if (IsFake(fd) && !(flags & MAP_ANONYMOUS)) {
+  if (MapsOurs(fd, flags)) {
     return MmapFake(address, size, protection, flags, fd, offset);
   }
-  if (IsUnmappable(fd) && !(flags & MAP_ANONYMOUS)) return RefuseMapping();
   return original::mmap64()(address, size, protection, flags, fd, offset);
 }
 

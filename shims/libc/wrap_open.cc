@@ -208,6 +208,9 @@ FILE* FakeStream(int fd, const char* mode) {
                      {StreamRead, StreamWrite, nullptr, StreamClose});
 }
 
+// fopen's mode.
+bool Writes(const char* mode) { return mode[0] != 'r' || std::strchr(mode, '+') != nullptr; }
+
 FILE* OpenStream(const char* path, const char* mode, FILE* (*native)(const char*, const char*)) {
   Located where;
   const int saved = errno;
@@ -216,7 +219,7 @@ FILE* OpenStream(const char* path, const char* mode, FILE* (*native)(const char*
     errno = saved;
     return native(path, mode);
   }
-  const bool writes = mode[0] != 'r' || std::strchr(mode, '+') != nullptr;
+  const bool writes = Writes(mode);
   if (!where.sysfs && where.kind != Located::Kind::kNode && !(where.dev && writes)) {
     errno = saved;
     return native(where.real, mode);
@@ -242,7 +245,7 @@ FILE* ReopenStream(const char* path, const char* mode, FILE* stream,
   Located where;
   if (path == nullptr || !MayConcern(path)) return native(path, mode, stream);
   Locate(AT_FDCWD, path, &where);
-  const bool writes = mode[0] != 'r' || std::strchr(mode, '+') != nullptr;
+  const bool writes = Writes(mode);
   const bool node = where.kind == Located::Kind::kNode;
   if (node || ((where.sysfs || where.dev) && writes)) {
     if (!where.sysfs) TraceEvent("unmodelled", "freopen: a node, or a new file beside one");

@@ -102,15 +102,17 @@ IdPointer Manager::Find(uint32_t number) {
 }
 
 IdPointer Manager::FindKey(uint32_t key) {
-  const auto has_key = [&](const IdPointer& id) { return id->key == key; };
-  IdPointer found;
+  const auto take = [&](const IdPointer& id) {
+    if (id->key == key) Touch(id);
+    return id->key == key;
+  };
   for (const auto& [number, id] : ids_) {
-    if (has_key(id)) found = id;
+    if (take(id)) return id;
   }
-  const auto unnumbered = std::find_if(unnumbered_.begin(), unnumbered_.end(), has_key);
-  if (found == nullptr && unnumbered != unnumbered_.end()) found = *unnumbered;
-  Touch(found);
-  return found;
+  for (const auto& id : unnumbered_) {
+    if (take(id)) return id;
+  }
+  return nullptr;
 }
 
 void Manager::NumberLate(const IdPointer& id) {

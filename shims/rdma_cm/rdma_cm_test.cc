@@ -385,13 +385,7 @@ TEST(RdmaCm, ADestroyedPeerDisconnects) {
   f.Listener();
   const uint32_t active = f.Ready();
   EXPECT_EQ(0, f.Connect(active));
-  f.use = 1;
-  const uint32_t passive = f.Next().id;
-  EXPECT_EQ(0, f.Accept(passive));
-  f.use = 0;
-  EXPECT_EQ(5U, f.Next().event);
-  EXPECT_EQ(0, f.Establish(active));
-  f.use = 1;
+  const uint32_t passive = f.AcceptOf(active);
   EXPECT_EQ(9U, f.Next().event);
   EXPECT_EQ(0, f.Destroy(passive));
   f.use = 0;
@@ -414,13 +408,7 @@ TEST(RdmaCm, NetlinkHasEveryIdentifierAsItIsNow) {
   EXPECT_EQ((std::vector<int>{8, 4}), TrackedStates(f)) << "LISTEN, ROUTE_RESOLVED";
   ASSERT_EQ(0, f.Connect(active));
   EXPECT_EQ((std::vector<int>{8, 5, 5}), TrackedStates(f)) << "with the request's: CONNECT";
-  f.use = 1;
-  const uint32_t passive = f.Next().id;
-  ASSERT_EQ(0, f.Accept(passive));
-  f.use = 0;
-  EXPECT_EQ(5U, f.Next().event);
-  ASSERT_EQ(0, f.Establish(active));
-  f.use = 1;
+  const uint32_t passive = f.AcceptOf(active);
   ASSERT_EQ(0, f.Disconnect(passive));
   EXPECT_EQ((std::vector<int>{8, 6, 5}), TrackedStates(f))
       << "cma.c:cma_ib_handler: DISCONNECT is who was told; who asked waits for the answer";

@@ -169,6 +169,18 @@ class CmFixture {
   }
   // The last step of the connecting side.
   long Establish(uint32_t id) { return Command(8, Body(296).At<uint32_t>(280, id)); }
+  // The other file takes the request of the first one's `active`, which ends the connecting. What
+  // comes next comes to the other file. Returns its identifier.
+  uint32_t AcceptOf(uint32_t active) {
+    use = 1;
+    const uint32_t passive = Next().id;
+    EXPECT_EQ(0, Accept(passive));
+    use = 0;
+    EXPECT_EQ(5U, Next().event) << "RDMA_CM_EVENT_CONNECT_RESPONSE";
+    EXPECT_EQ(0, Establish(active));
+    use = 1;
+    return passive;
+  }
   long Disconnect(uint32_t id) { return Command(10, Body(4).At<uint32_t>(0, id)); }
   long Reject(uint32_t id, uint8_t length = 0, uint8_t reason = 0) {
     return Command(9, Body(264).At<uint32_t>(0, id).At<uint8_t>(4, length).At<uint8_t>(5, reason));

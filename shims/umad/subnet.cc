@@ -76,6 +76,13 @@ bool Fits(const Question& asked, const Record& record, std::span<const Component
   return fits;
 }
 
+// NodeRecord and PortInfoRecord begin with the LID.
+Record BeginRecord(const PortOf& port) {
+  Record record(4);
+  Mad(record.data()).Put16(0, port.image().lid);
+  return record;
+}
+
 // IB_NR_COMPMASK_*
 constexpr Component kNodeComponents[] = {
     {0, 0, 2},  {2, 4, 1},  {3, 5, 1},   {4, 6, 1},   {5, 7, 1},   {6, 8, 8},   {7, 16, 8},
@@ -85,9 +92,7 @@ std::vector<Record> NodeRecords(const Question& asked, const char** unmodelled) 
   std::vector<Record> found;
   for (const PortOf& port : AllPorts()) {
     uint8_t text[64];
-    Record record(4);
-    record[0] = static_cast<uint8_t>(port.image().lid >> 8);
-    record[1] = static_cast<uint8_t>(port.image().lid);
+    Record record = BeginRecord(port);
     DescribeNode(*port.device, port.number, text);
     Append(&record, std::span(text).first(40));
     std::memcpy(text, port.device->image().node_desc, sizeof(text));
@@ -109,9 +114,7 @@ std::vector<Record> PortRecords(const Question& asked, const char** unmodelled) 
   if (by_capabilities) rest.mask &= ~kCapabilities;
   for (const PortOf& port : AllPorts()) {
     uint8_t text[64];
-    Record record(4);
-    record[0] = static_cast<uint8_t>(port.image().lid >> 8);
-    record[1] = static_cast<uint8_t>(port.image().lid);
+    Record record = BeginRecord(port);
     record[2] = port.number;
     DescribePort(*port.device, port.number, text);
     Append(&record, text);
@@ -135,8 +138,9 @@ std::vector<Record> PathRecords(const Question& asked, const char** unmodelled) 
   std::vector<Record> found;
   Question rest = asked;
   rest.mask &= ~(kReversible | kCount);
-  for (const PortOf& to : AllPorts()) {
-    for (const PortOf& from : AllPorts()) {
+  const std::vector<PortOf> all = AllPorts();
+  for (const PortOf& to : all) {
+    for (const PortOf& from : all) {
       rdma_cm::Identifier ends;
       ends.pkey = 0xffff;
       std::memcpy(ends.source_gid, from.image().gids[0].raw, 16);

@@ -123,6 +123,11 @@ class UmadFixture {
   };
   long Send(const Bytes& bytes) { return file_->Write(bytes.data(), bytes.size()); }
   long Send(const Message& message) { return Send(message.bytes); }
+  // What comes to a question.
+  Bytes Ask(const Message& message) {
+    EXPECT_EQ(320, Send(message));
+    return Receive();
+  }
   // The next MAD, with its header; empty: none comes.
   Bytes Receive() {
     Bytes bytes(64 + 256);

@@ -290,8 +290,7 @@ TEST(Umad, RegisterAgent2BringsPkeySupport) {
 TEST(Umad, TheLocalPortAnswersADirectedRoute) {
   UmadFixture f;
   f.Start();
-  ASSERT_EQ(320, f.Send(Message(0x81, 1, 0x11)));
-  const Bytes got = f.Receive();
+  const Bytes got = f.Ask(Message(0x81, 1, 0x11));
   ASSERT_EQ(320U, got.size());
   EXPECT_EQ(0U, Word(got, 0)) << "the agent";
   EXPECT_EQ(0U, Word(got, 4)) << "status";
@@ -314,8 +313,7 @@ TEST(Umad, TheLocalPortAnswersADirectedRoute) {
 TEST(Umad, PortInfoOfANeighbourByItsLid) {
   UmadFixture f;
   f.Start();
-  ASSERT_EQ(320, f.Send(Message(1, 1, 0x15).To(2, 0)));
-  const Bytes got = f.Receive();
+  const Bytes got = f.Ask(Message(1, 1, 0x15).To(2, 0));
   ASSERT_EQ(320U, got.size());
   EXPECT_EQ(2U, Big(got, 28, 2)) << "from LID 2";
   constexpr size_t data = 64 + 64;
@@ -368,8 +366,7 @@ TEST(Umad, PerformanceCountersAreZero) {
   counters.bytes[0] = 1;
   counters.mad(65) = 1;
   counters.mad(90) = 0x55;
-  ASSERT_EQ(320, f.Send(counters));
-  const Bytes got = f.Receive();
+  const Bytes got = f.Ask(counters);
   EXPECT_EQ(1U, Word(got, 0)) << "the agent that asked";
   EXPECT_EQ(1U, Big(got, 20, 4)) << "from QP1";
   EXPECT_EQ(1, got[128 + 1]) << "of port 1";
@@ -383,8 +380,7 @@ TEST(Umad, PerformanceCountersAreZero) {
 TEST(Umad, TheSubnetHasAManager) {
   UmadFixture f;
   f.Start();
-  ASSERT_EQ(320, f.Send(Message(1, 1, 0x20).To(1, 0)));
-  const Bytes got = f.Receive();
+  const Bytes got = f.Ask(Message(1, 1, 0x20).To(1, 0));
   ASSERT_EQ(320U, got.size());
   EXPECT_EQ(0x81, got[64 + 3]);
   EXPECT_EQ(0U, Big(got, 64 + 4, 2));
@@ -547,8 +543,7 @@ TEST_F(Subnet, SaysWhatItDoesNotKnow) {
 TEST(Umad, TheKernelAnswersWhatNobodyTakes) {
   UmadFixture f;
   f.Start();
-  ASSERT_EQ(320, f.Send(Message(1, 1, 0x20).To(2, 0)));
-  const Bytes got = f.Receive();
+  const Bytes got = f.Ask(Message(1, 1, 0x20).To(2, 0));
   ASSERT_EQ(320U, got.size());
   EXPECT_EQ(0x81, got[64 + 3]);
   EXPECT_EQ(0x000cU, Big(got, 64 + 4, 2)) << "IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB";
@@ -557,8 +552,7 @@ TEST(Umad, TheKernelAnswersWhatNobodyTakes) {
 TEST(Umad, NobodyThere) {
   UmadFixture f;
   f.Start();
-  ASSERT_EQ(320, f.Send(Message(1, 1, 0x11).To(77, 0)));
-  const Bytes got = f.Receive();
+  const Bytes got = f.Ask(Message(1, 1, 0x11).To(77, 0));
   EXPECT_EQ(64U + 24, got.size()) << "send_handler: IB_MGMT_MAD_HDR";
   EXPECT_EQ(static_cast<uint32_t>(ETIMEDOUT), Word(got, 4));
   EXPECT_EQ(1, got[64 + 3]) << "the request itself";

@@ -96,7 +96,7 @@ def _release(userland):
 
 def _holds(row, cell):
     if "userlands" in row and not any(_matches("userlands", row["userlands"], name)
-                                      for name in (cell.userland, _release(cell.userland))):
+                                      for name in {cell.userland, _release(cell.userland)}):
         return False
     for axis, value in (("kernels", cell.kernel), ("scenarios", cell.scenario)):
         if axis in row and not _matches(axis, row[axis], value):

@@ -11,6 +11,7 @@ is one program for all userlands, built without any headers of theirs.
 
 import concurrent.futures
 import dataclasses
+import functools
 import hashlib
 import os
 import pathlib
@@ -97,15 +98,17 @@ def _digest(program, userland):
     if program.node:
         made_for = _stub_symbols(program.node)
     elif userland.shares_programs:
-        made_for = (userland.plugin_suffix, _seen(program, userland))
+        made_for = (userland.plugin_suffix, _seen(program, userland.include_dir))
     else:
         made_for = userland.digest
     digest.update(repr((COMMON, program.flags, program.libraries, made_for, *WIDTH[userland.arch])).encode())
     return digest.hexdigest()[:24]
 
 
-def _seen(program, userland):
-    return headers.seen(userland.include_dir, _files(program) + _headers(program), paths.ROOT)
+@functools.cache
+def _seen(program, include_dir):
+    """What the program sees below a folder of headers; asked for each cell and each build of it."""
+    return headers.seen(include_dir, _files(program) + _headers(program), paths.ROOT)
 
 
 def _include_dir(program, userland, folder):
@@ -115,7 +118,7 @@ def _include_dir(program, userland, folder):
     """
     if not userland.shares_programs:
         return userland.include_dir
-    texts = _seen(program, userland)
+    texts = _seen(program, userland.include_dir)
     place = folder / f"headers-{hashlib.sha256(repr(texts).encode()).hexdigest()[:24]}"
     if not place.exists():
         with tempfile.TemporaryDirectory(dir=folder) as scratch:

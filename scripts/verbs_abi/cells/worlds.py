@@ -23,13 +23,11 @@ class Absent(Exception):
 def no_driver(reason, cell):
     """The error of a cell that is Absent, with what the kernel's files say of the driver, which may have gone, too."""
     for driver in [matrix.get("providers", device.provider).data["driver"] for device in cell.devices]:
-        kernel, rows = cell.kernel, []
-        while kernel and not rows:
-            entry = matrix.get("kernels", kernel).data
-            rows = [row for row in entry["changes"] if row.get("driver") == driver and "present" in row]
-            kernel = entry.get("parent")
-        if rows and not rows[-1]["present"]:
-            return UserError(str(reason), hint=f"{entry['name']}: {rows[-1]['why']}")
+        told = ((entry.name, row) for entry in matrix.lineage(cell.kernel) for row in reversed(entry.data["changes"])
+                if row.get("driver") == driver and "present" in row)
+        name, row = next(told, (None, None))
+        if row and not row["present"]:
+            return UserError(str(reason), hint=f"{name}: {row['why']}")
     return UserError(str(reason))
 
 

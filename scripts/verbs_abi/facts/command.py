@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 from verbs_abi import errors, matrix, paths
+from verbs_abi.facts import tool
 from verbs_abi.setup import build
 
 PROGRAM = "vabi-facts"
@@ -45,7 +46,7 @@ def snapshot(name):
     """The snapshot that a kernel of the matrix has its headers from; any other name itself."""
     if (REFERENCE / f"{name}.json").exists() or pathlib.Path(name).exists() or name not in matrix.names("kernels"):
         return name
-    headers = matrix.get("kernels", name).data["headers"]
+    headers = tool.of_kernel(name)
     print(f"{name}: its headers are those of the snapshot {headers}", file=sys.stderr)
     return headers
 

@@ -68,13 +68,9 @@ def headers(name):
 
 def of_kernel(name):
     """The snapshot that a kernel of the matrix has, its own or its ancestors'."""
-    for _ in range(200):
-        data = matrix.get("kernels", name).data
-        if data.get("headers"):
-            return data["headers"]
-        if not data.get("parent"):
-            break
-        name = data["parent"]
+    for entry in matrix.lineage(name):
+        if entry.data.get("headers"):
+            return entry.data["headers"]
     raise errors.UserError(f"kernel {name} names no headers")
 
 

@@ -34,13 +34,11 @@ def _headline(row):
 def reasons(kernel):
     """What the kernel's file, or the nearest file it descends from, says of a rule or a method: {name: "KERNEL: why"}."""
     found = {}
-    while kernel:
-        entry = matrix.get("kernels", kernel).data
-        for change in entry.get("changes", ()):
+    for entry in matrix.lineage(kernel):
+        for change in entry.data.get("changes", ()):
             name = change.get("rule") or change.get("method")
             if name and change.get("why"):
-                found.setdefault(name, None if change.get("served") else f"{kernel}: {change['why']}")
-        kernel = entry.get("parent")
+                found.setdefault(name, None if change.get("served") else f"{entry.name}: {change['why']}")
     return found
 
 

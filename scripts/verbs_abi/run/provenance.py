@@ -8,6 +8,7 @@ import subprocess
 
 from verbs_abi import matrix, paths
 from verbs_abi.cells import worlds
+from verbs_abi.facts import tool
 
 
 def _digest(chunks):
@@ -18,26 +19,14 @@ def _digest(chunks):
 
 
 @functools.cache
-def _chain(name):
-    """The bytes of a kernel's file and all its parents'."""
-    entry = matrix.get("kernels", name)
-    parent = entry.data.get("parent")
-    return entry.path.read_bytes() + (_chain(parent) if parent else b"")
-
-
-def _headers(name):
-    while name:
-        data = matrix.get("kernels", name).data
-        if data.get("headers"):
-            return data["headers"]
-        name = data.get("parent")
-    return None
+def _bytes(path):
+    return path.read_bytes()
 
 
 def kernel(name):
     """Digest of a kernel's model: its files, and its snapshot's list of header digests."""
-    snapshot = paths.matrix_dir().parent / "reference-headers" / f"{_headers(name)}.json"
-    return _digest([_chain(name), snapshot.read_bytes()])
+    snapshot = paths.matrix_dir().parent / "reference-headers" / f"{tool.of_kernel(name)}.json"
+    return _digest([b"".join(_bytes(entry.path) for entry in matrix.lineage(name)), snapshot.read_bytes()])
 
 
 def commit():

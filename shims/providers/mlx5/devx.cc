@@ -7,6 +7,7 @@
 #include <iterator>
 #include <vector>
 
+#include "shims/providers/common/udata.h"
 #include "shims/providers/mlx5/bfregs.h"
 #include "shims/providers/mlx5/capabilities.h"
 #include "shims/providers/mlx5/driver.h"
@@ -52,35 +53,10 @@ constexpr Listed kGeneral[] = {0x100, {0x762, 420}, {0x752, 502}, 0x750,        
 
 // devx_is_obj_create_cmd
 constexpr uint16_t kSetFlowTableEntry = 0x936, kCreatePsv = 0x600;  // those that ask for more
-constexpr Listed kCreates[] = {0xa00,
-                               0x200,
-                               0x400,
-                               0x800,
-                               0x816,
-                               0x90c,
-                               0x904,
-                               0x908,
-                               0x916,
-                               0x900,
-                               0x912,
-                               0x771,
-                               0x930,
-                               0x933,
-                               0x939,
-                               0x93d,
-                               0x940,
-                               0x782,
-                               0x827,
-                               0x829,
-                               0x500,
-                               0x700,
-                               0x705,
-                               0x710,
-                               0x717,
-                               0x806,
-                               0x80e,
-                               0x936,
-                               {kCreatePsv, 504}};
+constexpr Listed kCreates[] = {0xa00, 0x200, 0x400, 0x800, 0x816,       0x90c, 0x904, 0x908,
+                               0x916, 0x900, 0x912, 0x771, 0x930,       0x933, 0x939, 0x93d,
+                               0x940, 0x782, 0x827, 0x829, 0x500,       0x700, 0x705, 0x710,
+                               0x717, 0x806, 0x80e, 0x936, {0x600, 504}};
 // devx_is_obj_modify_cmd
 constexpr Listed kModifies[] = {
     0xa01,        0x403,        0x90d,        0x905,       0x909,
@@ -392,8 +368,8 @@ uint64_t NamedObject(std::span<const uint8_t> in) {
       return EncodedId(PrmOpcode::kCreateMkey, number);
     case kModifyGeneral:
     case kQueryGeneral:
-      return EncodedId(PrmOpcode::kCreateGeneralObject, PrmGet(in, prm::kObjectId),
-                       PrmGet(in, prm::kObjectType));
+      return GeneralId(static_cast<GeneralObject>(PrmGet(in, prm::kObjectType)),
+                       PrmGet(in, prm::kObjectId));
     default:
       return 0;
   }
@@ -460,11 +436,6 @@ int QueryObject(IoctlCall& call) {
 }
 
 int QueryObjectAsync(IoctlCall& call) { return NeedsUid(call, "mlx5: DEVX_OBJ.ASYNC_QUERY"); }
-// ib_verbs.h:ib_access_writable
-bool Writable(uint64_t access) {
-  return (access & (kLocalWrite | kRemoteWrite | kRemoteAtomic | kMwBind)) != 0;
-}
-
 // devx_umem_get, devx_umem_find_best_pgsize
 int RegisterMemory(IoctlCall& call) {
   if (const int error = CheckUid(call)) return error;
@@ -478,10 +449,12 @@ int RegisterMemory(IoctlCall& call) {
       call.CopyIn(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_LEN), &length, sizeof(length)) != 0) {
     return call.Refuse(RuleId::mlx5_request_fault);
   }
-  if (const int error = CheckMrAccess(call, static_cast<uint32_t>(access))) return error;
+  const auto flags = static_cast<uint32_t>(access);
+  if (const int error = CheckMrAccess(call, flags)) return error;
   if (call.Has(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD)))
     return call.Unmodelled("mlx5: DEVX_UMEM.REG of a dma-buf");
-  if (const int error = PinMemory(call, address, length, Writable(access))) return error;
+  if (const int error = PinMemory(call, address, length, provider::AccessWrites(flags)))
+    return error;
   uint64_t pages = ~uint64_t{0};
   if (call.Has(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP))) {
     if (const int error = call.GetConst(VABI_C(MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP), &pages)) {

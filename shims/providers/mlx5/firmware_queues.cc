@@ -82,6 +82,9 @@ class Place {
   uint64_t address_ = 0;
 };
 using PlacePtr = std::unique_ptr<const Place>;
+Ownership Both(const Place& one, const Place& other) {
+  return one.found() != Ownership::kOwn ? one.found() : other.found();
+}
 
 struct CqObject final : DevxState {
   const UverbsFile* owner = nullptr;
@@ -174,9 +177,8 @@ FirmwareAnswer CreateCqObject(IoctlCall& call, std::span<const uint8_t> in,
       std::make_unique<Place>(call.file, PrmGet(in, kCqMemory), PrmGet(in, kCqOffset), bytes);
   object->record =
       std::make_unique<Place>(call.file, PrmGet(in, kCqRecord), PrmGet(in, kCqRecordOffset), 8);
-  for (const PlacePtr* place : {&object->buffer, &object->record}) {
-    if ((*place)->found() != Ownership::kOwn) return NotOwn((*place)->found());
-  }
+  if (const Ownership found = Both(*object->buffer, *object->record); found != Ownership::kOwn)
+    return NotOwn(found);
   geometry.buffer = object->buffer->address();
   geometry.doorbell = object->record->address();
   const uint32_t number = call.file.device().NextNumber() & 0xffffff;
@@ -220,9 +222,8 @@ FirmwareAnswer CreateQpObject(IoctlCall& call, std::span<const uint8_t> in,
   object->buffer =
       std::make_unique<Place>(call.file, get(kQpMemory), get(kQpOffset), receives + sends);
   object->record = std::make_unique<Place>(call.file, get(Qpc(1824, 32)), get(Qpc(1280, 64)), 8);
-  for (const PlacePtr* place : {&object->buffer, &object->record}) {
-    if ((*place)->found() != Ownership::kOwn) return NotOwn((*place)->found());
-  }
+  if (const Ownership found = Both(*object->buffer, *object->record); found != Ownership::kOwn)
+    return NotOwn(found);
   const uint64_t buffer = object->buffer->address(), record = object->record->address();
   parts.receive.buffer = buffer;
   parts.receive.doorbell = record + kReceiveRecord;

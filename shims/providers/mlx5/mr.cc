@@ -4,6 +4,7 @@
 
 #include "shims/fabric/nic.h"
 #include "shims/fabric/window.h"
+#include "shims/providers/common/udata.h"
 #include "shims/providers/mlx5/capabilities.h"
 #include "shims/providers/mlx5/driver.h"
 #include "shims/providers/mlx5/window_keys.h"
@@ -22,13 +23,12 @@ constexpr uint8_t kMwType1 = 1;
 // enum ib_uverbs_advise_mr_advice
 constexpr uint32_t kPrefetchWrite = 1, kLastAdvice = 2;
 
-// ib_verbs.h:ib_access_writable
-bool Writable(uint32_t access) {
-  return (access & (kLocalWrite | kRemoteWrite | kRemoteAtomic | kMwBind)) != 0;
-}
+constexpr uint64_t kPage = 4096;
+uint64_t PageEnd(uint64_t address) { return (address + kPage - 1) & ~(kPage - 1); }
 
 int CheckMemory(Call& call, uint64_t start, uint64_t length, uint64_t iova, uint32_t access) {
-  if ((access & kOnDemand) == 0) return PinMemory(call, start, length, Writable(access));
+  if ((access & kOnDemand) == 0)
+    return PinMemory(call, start, length, provider::AccessWrites(access));
   // create_user_odp_mr
   if (call.Violates(RuleId::mlx5_reg_mr_odp, !kCaps.pg))
     return call.Refuse(RuleId::mlx5_reg_mr_odp);
@@ -43,8 +43,7 @@ int CheckMemory(Call& call, uint64_t start, uint64_t length, uint64_t iova, uint
     return 0;
   }
   // ib_umem_odp_get: nothing is looked at before it is used.
-  constexpr uint64_t kPage = 4096;
-  const uint64_t end = start + length, aligned = (end + kPage - 1) & ~(kPage - 1);
+  const uint64_t end = start + length, aligned = PageEnd(end);
   if (call.Violates(RuleId::mlx5_pin_range, end < start || aligned < end))
     return call.Refuse(RuleId::mlx5_pin_range);
   // ib_init_umem_odp, and up to 5.3 mr_umem_get
@@ -65,11 +64,10 @@ fabric::MemoryKey KeyOf(const Mr& mr, uint32_t pdn) {
 
 // pagefault_mr: does the region, in whole pages, have what the list says, and the program still?
 bool CanFetch(const fabric::MemoryKey& key, const fabric::Sge& sge, uint32_t advice) {
-  constexpr uint64_t kPage = 4096;
   if (sge.address < key.iova) return false;
   if (key.base == 0 && key.length == UINT64_MAX) return true;  // implicit
   const uint64_t offset = sge.address - key.iova, at = key.base + offset;
-  const uint64_t end = (key.base + key.length + kPage - 1) & ~(kPage - 1);
+  const uint64_t end = PageEnd(key.base + key.length);
   if (at < offset || at >= end || end - at < sge.length) return false;
   return advice == kLastAdvice || sys::UserRangeMapped(at, sge.length, advice == kPrefetchWrite);
 }
@@ -100,7 +98,8 @@ int Mlx5Driver::ReregMr(Call& call, Mr& mr, uint32_t flags, uint64_t start, uint
   // core/umem.c:ib_umem_check_rereg
   if (call.Violates(RuleId::mlx5_rereg_writable, (flags & kAccess) != 0 && (flags & kTrans) == 0 &&
                                                      (mr.access & kOnDemand) == 0 &&
-                                                     !Writable(mr.access) && Writable(access))) {
+                                                     !provider::AccessWrites(mr.access) &&
+                                                     provider::AccessWrites(access))) {
     return call.Refuse(RuleId::mlx5_rereg_writable);
   }
   const bool implicit = mr.start == 0 && mr.length == UINT64_MAX;
@@ -165,7 +164,7 @@ int Mlx5Driver::AdviseMr(Call& call, Pd& pd, uint32_t advice, uint32_t flags,
       return call.Refuse(RuleId::mlx5_advise_mr_pd);
     }
     if (call.Violates(RuleId::mlx5_advise_mr_write,
-                      advice == kPrefetchWrite && !Writable(key->access))) {
+                      advice == kPrefetchWrite && !provider::AccessWrites(key->access))) {
       return call.Refuse(RuleId::mlx5_advise_mr_write);
     }
     // Without the flag the pages come later, and nobody hears how that ended.

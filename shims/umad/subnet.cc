@@ -17,6 +17,7 @@ namespace {
 constexpr uint16_t kSmInfo = 0x20;
 constexpr uint32_t kActive = 4;                                               // IB_PORT_ACTIVE
 constexpr size_t kKey = 36, kAttributeOffset = 44, kMask = 48, kRecord = 56;  // IB_SA_MAD_HDR
+constexpr uint64_t kSubnetKey = 1;                                            // OSM_DEFAULT_SA_KEY
 // IB_SA_MAD_STATUS_*
 constexpr uint16_t kNoRecords = 0x0300, kTooMany = 0x0400;
 constexpr size_t kRmppFlags = 26, kSegment = 28, kPayload = 32;
@@ -242,6 +243,9 @@ std::vector<uint8_t> AskSubnet(const Device& at, uint8_t port, uint32_t qpn, con
     return {};
   }
   if (!to_administrator || request.IsResponse()) return {};
+  // osm_sa_mad_ctrl.c:sa_mad_ctrl_rcv_callback: discarded, so that the program waits in vain.
+  const uint64_t key = Get64(in + kKey);
+  if (key != 0 && key != kSubnetKey) return {};
   const bool table = request.method() == kGetTable;
   const auto row =
       std::find_if(std::begin(kAttributes), std::end(kAttributes),

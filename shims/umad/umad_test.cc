@@ -528,6 +528,20 @@ TEST_F(Subnet, IsNotReachedThroughAPortThatIsDown) {
   EXPECT_EQ("a question to the subnet through a port that is down", f_.LastUnmodelled());
 }
 
+// opensm answers a question with no SM_Key or its own (osm_sa_mad_ctrl.c), which is 1 unless
+// somebody says otherwise; others it discards.
+TEST_F(Subnet, TakesItsOwnKeyAlone) {
+  SubnetQuestion question(0x12, 0x11);
+  question.mad(36 + 7) = 1;
+  EXPECT_EQ(kRecords + 2 * 112, Ask(question).size());
+  SubnetQuestion foreign(0x12, 0x11);
+  foreign.mad(15) = 0x43;
+  foreign.mad(36 + 7) = 7;
+  const Bytes got = f_.Ask(foreign);
+  EXPECT_EQ(static_cast<uint32_t>(ETIMEDOUT), Word(got, 4));
+  EXPECT_EQ("", f_.LastUnmodelled());
+}
+
 TEST_F(Subnet, SaysWhatItDoesNotKnow) {
   ASSERT_EQ(320, f_.Send(SubnetQuestion(0x12, 0x38)));
   EXPECT_EQ("a question to the subnet administrator other than for nodes, ports and paths",

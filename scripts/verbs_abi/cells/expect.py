@@ -5,8 +5,8 @@
       {"overlays": ["no-ioctl"], "outcome": "degraded", "reason": "…", "link": "https://…"}]}
 
 A row holds for a cell when each axis that it names does: userlands, kernels, providers, scenarios (lists of patterns,
-or a range {"from": NAME, "to": NAME} in release order; what is built of a release's source is expected to be what the
-release is), overlays (all of these patterns are matched by the cell's;
+or a range {"from": NAME, "to": NAME} in release order; a userland that is no release of the matrix is expected to be what
+the release at or below its version is, and the expectation says so: userlands/releases.py), overlays (all of these patterns are matched by the cell's;
 "exactly": true: and the cell has no others), takes_abi (false: the userland's provider does not take the ABI version
 that an overlay tells, by matrix/negotiation). The rows of all files are tried by "order", then by file name, and the
 first that holds decides; a cell for which none holds is expected to be full. A row may also say "rule", "errno" or
@@ -18,10 +18,10 @@ import fnmatch
 import functools
 import re
 
-from verbs_abi import matrix, userlands as known_userlands
+from verbs_abi import matrix
 from verbs_abi.cells import ids, negotiation
 from verbs_abi.errors import nearest
-from verbs_abi.userlands import built
+from verbs_abi.userlands import releases
 
 DEFAULT = {"outcome": "full", "reason": "nothing is missing in this cell"}
 
@@ -61,7 +61,8 @@ def _rows():
 def _order(axis):
     if axis == "kernels":
         return list(ids.kernels())
-    return list(ids.SCENARIOS) if axis == "scenarios" else matrix.names(axis)
+    # Of userlands the matrix's own: what is registered here stands in no order.
+    return list(ids.SCENARIOS) if axis == "scenarios" else matrix.shipped(axis)
 
 
 def check():
@@ -73,7 +74,7 @@ def _matches(axis, wanted, name):
     if isinstance(wanted, dict):
         order = _order(axis)
         if name not in order:
-            return False  # a userland that is only here: it stands in no order
+            return False
         place = order.index(name)
         first = order.index(wanted["from"]) if "from" in wanted else 0
         last = order.index(wanted["to"]) if "to" in wanted else len(order) - 1
@@ -81,22 +82,8 @@ def _matches(axis, wanted, name):
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in wanted)
 
 
-@functools.cache
-def _release(userland):
-    """The release that a built userland (src-44.0+headers=…) was built of; any other itself."""
-    if not built.is_name(userland):
-        return userland
-    source, _ = built.parts(userland)
-    version = matrix.get("sources", source).data["source_version"]
-    for name in known_userlands.usual(matrix.shipped("userlands")):
-        if matrix.get("userlands", name).data.get("source_version") == version:
-            return name
-    return userland
-
-
-def _holds(row, cell):
-    if "userlands" in row and not any(_matches("userlands", row["userlands"], name)
-                                      for name in {cell.userland, _release(cell.userland)}):
+def _holds(row, cell, release):
+    if "userlands" in row and not any(_matches("userlands", row["userlands"], name) for name in {cell.userland, release}):
         return False
     for axis, value in (("kernels", cell.kernel), ("scenarios", cell.scenario)):
         if axis in row and not _matches(axis, row[axis], value):
@@ -113,9 +100,10 @@ def _holds(row, cell):
 
 
 def expectation(cell):
-    """(name of the file, row) that decides for this cell."""
+    """(name of the file, row) that decides for this cell; (None, DEFAULT): no row holds."""
+    release = releases.of(cell.userland) or cell.userland
     for name, row in _rows():
-        if _holds(row, cell):
+        if _holds(row, cell, release):
             return name, row
     return None, DEFAULT
 
@@ -127,6 +115,9 @@ def verdict(cell, outcome):
     told = {"outcome": wanted[0], "reason": row["reason"]}
     if name:
         told["name"] = name
+        release = releases.of(cell.userland)
+        if "userlands" in row and release not in (None, cell.userland):
+            told["reason"] = f"As {release}: {row['reason']}"
     if row.get("link"):
         told["link"] = row["link"]
     # What the fake kernel does not model is never as expected.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 import pytest
 
-from verbs_abi import matrix
-from verbs_abi.cells import expect, ids
+from verbs_abi import matrix, userlands
+from verbs_abi.cells import expect, ids, negotiation, outcome
 
 
 @pytest.mark.parametrize("source, release", [("src-33.2", "deb-33.2"), ("src-44.0", "deb-44.0"), ("src-56.1", "deb-56.1"),
@@ -32,3 +32,66 @@ def test_a_row_of_one_release_is_not_one_of_another():
 def test_what_newer_headers_append_and_an_older_library_leaves_as_the_stack_was_is_refused(cell, rule):
     _, row = expect.expectation(ids.parse(cell))
     assert (row["outcome"], row.get("rule")) == (("refused", rule) if rule else ("full", None))
+
+
+@pytest.fixture(name="tree")
+def _tree(tmp_path, monkeypatch):
+    """What a source tree needs to be one; told(version): it with that version."""
+    monkeypatch.setenv("VERBS_ABI_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "tree/libibverbs").mkdir(parents=True)
+    (tmp_path / "tree/providers").mkdir()
+    (tmp_path / "tree/libibverbs/CMakeLists.txt").touch()
+
+    def told(version):
+        (tmp_path / "tree/CMakeLists.txt").write_text(f'project(rdma-core C)\nset(PACKAGE_VERSION "{version}")\n')
+        return userlands.resolve(f"src:{tmp_path}/tree")
+
+    return told
+
+
+@pytest.mark.parametrize("version, release", [
+    ("44.0", "deb-44.0"), ("44.2", "deb-44.0"), ("56.0", "deb-44.0"), ("56.1", "deb-56.1"), ("66.0", "deb-65.0"),
+    ("33.2", "deb-33.2"), ("33.1", "deb-33.2"), ("15", "deb-33.2"), ("100", "deb-65.0")])
+@pytest.mark.parametrize("rest", ["debian-5.10.223/rxe", "debian-6.1.192/rxe", "linux-4.4/rxe", "debian-7.3.4/hns@control"])
+def test_a_source_tree_is_expected_to_be_what_the_release_at_or_below_its_version_is(tree, version, release, rest):
+    assert expect.expectation(ids.parse(f"{tree(version)}/{rest}")) == expect.expectation(ids.parse(f"{release}/{rest}"))
+
+
+def test_the_expectation_says_which_release_it_speaks_of(tree):
+    cell = ids.parse(f"{tree('45.0')}/debian-5.10.223/rxe")
+    _, told = expect.verdict(cell, outcome.Outcome("degraded", lost=["ah"]))
+    assert told["name"] == "rxe-address-handles" and told["reason"].startswith("As deb-44.0: On kernels before 5.15")
+    assert expect.verdict(cell, outcome.Outcome("full"))[0] == "fixed"
+    _, told = expect.verdict(ids.parse("deb-44.0/debian-5.10.223/rxe"), outcome.Outcome("full"))
+    assert told["reason"].startswith("On kernels before 5.15")
+
+
+@pytest.mark.parametrize("version", ["", "unknown", "master"])
+def test_a_tree_without_a_version_is_no_release(tree, version):
+    assert expect.expectation(ids.parse(f"{tree(version)}/debian-5.10.223/rxe"))[1]["outcome"] == "full"
+
+
+def test_abi_ranges_of_a_tree_are_its_own(tree, tmp_path):
+    name = tree("44.0")
+    told = ids.parse(f"{name}/debian-6.1.192/rxe/provider-abi=9")
+    assert not negotiation.takes_told_abi(told) and negotiation.accepted(name) == {}
+    (tmp_path / "other/libibverbs").mkdir(parents=True)
+    (tmp_path / "other/libibverbs/CMakeLists.txt").touch()
+    (tmp_path / "other/CMakeLists.txt").write_text('set(PACKAGE_VERSION "44.0")\n')
+    (tmp_path / "other/providers/rxe").mkdir(parents=True)
+    (tmp_path / "other/providers/rxe/rxe.c").write_text(
+        "static const struct verbs_match_ent hca_table[] = {\n\tVERBS_DRIVER_ID(RDMA_DRIVER_RXE),\n\t{},\n};\n"
+        'static const struct verbs_device_ops rxe_dev_ops = {\n\t.name = "rxe",\n\t.match_min_abi_version = 1,\n'
+        "\t.match_max_abi_version = 9,\n\t.match_table = hca_table,\n};\n")
+    other = userlands.resolve(f"src:{tmp_path}/other")
+    assert negotiation.takes_told_abi(ids.parse(f"{other}/debian-6.1.192/rxe/provider-abi=9"))
+    assert negotiation.accepted(other)["rxe"]["max"] == 9
+
+
+def test_a_range_of_userlands_is_of_releases(tree, monkeypatch):
+    name = tree("65.0")
+    row = {"userlands": {"from": "deb-56.1"}, "outcome": "refused", "reason": "of a test"}
+    monkeypatch.setattr(expect, "_rows", lambda: [("test", row)])
+    expect._order.cache_clear()
+    assert expect.expectation(ids.parse(f"{name}/debian-6.1.192/rxe"))[1] is row
+    assert expect.expectation(ids.parse(f"{tree('44.0')}/debian-6.1.192/rxe"))[1] is not row

@@ -9,10 +9,13 @@ Programs that open a device tell of the list that they took it from, too: `hold`
 """
 
 import dataclasses
+import functools
 import re
 
 from verbs_abi import matrix, paths
 from verbs_abi.cells import features, outcome, trace
+from verbs_abi.errors import UserError
+from verbs_abi.userlands import built, ranges, releases
 
 NEGOTIATE, SWEEP_SCENARIO = "negotiate", "abi-sweep"
 SCENARIOS = (NEGOTIATE, SWEEP_SCENARIO)
@@ -41,13 +44,28 @@ def widened(cell):
     return dataclasses.replace(cell, devices=devices, overlays=(*cell.overlays, *overlays))
 
 
-def accepted(userland):
-    """{provider: row} of matrix/negotiation; empty for a userland whose source nobody has read.
+@functools.cache
+def _of_tree(path):
+    try:
+        return ranges.of_source(path)
+    except (OSError, UserError):
+        return {}  # a tree that says it in another way: nobody has read it
 
-    What is built from a release's source has the release's ranges.
-    """
-    source = re.match(r"src-([0-9.]+)(?=\+|$)", userland)
-    path = paths.matrix_dir() / "negotiation" / f"{f'deb-{source[1]}' if source else userland}.json"
+
+def accepted(userland):
+    """{provider: row} of matrix/negotiation, or of a source tree as it is; empty for a userland whose source nobody has
+    read. What is built from a release's source has the release's ranges."""
+    if built.is_name(userland):
+        return _stored(releases.of(userland))
+    table = _stored(userland)
+    if not table and userland in matrix.names("userlands"):
+        data = matrix.get("userlands", userland).data
+        table = _of_tree(data["path"]) if data["kind"] == "source" else table
+    return table
+
+
+def _stored(release):
+    path = paths.matrix_dir() / "negotiation" / f"{release}.json"
     return matrix.read_json(path)["providers"] if path.exists() else {}
 
 
@@ -69,8 +87,9 @@ def _told_abis(cell):
 
 
 def takes_told_abi(cell):
-    """Does the userland, by its source, take every ABI version that the cell's overlays tell?"""
-    table = accepted(cell.userland)
+    """Does the userland take every ABI version that the cell's overlays tell, by its source or by that of the release that
+    it is expected to be like?"""
+    table = accepted(cell.userland) or _stored(releases.of(cell.userland))
     for name, abi, _ in _told_abis(cell):
         for device in cell.devices:
             if name not in (None, device.name):

@@ -160,7 +160,7 @@ def get(local, progress=None):
         raise UserError(f"userland '{local.name}' is gone: there is no folder {local.path}")
     if local.kind == "source":
         return sources.get(local)
-    found = rooted.userland(local.name, local.path, version=_version_of(local.path))
+    found = rooted.userland(local.name, local.path, version=version(local))
     if local.digest and found.digest != local.digest:
         raise UserError(f"userland '{local.name}': {local.path} holds other libraries than those that were registered",
                         details=[f"registered {local.digest}, found {found.digest}"],
@@ -168,13 +168,12 @@ def get(local, progress=None):
     return found
 
 
-def _version_of(root):
-    """"44.0" of the pkg-config file, or "unknown"."""
-    for path in sorted(pathlib.Path(root).glob("**/pkgconfig/libibverbs.pc"))[:1]:
-        found = re.search(r"^Version:\s*[0-9]+\.[0-9]+\.(\S+)|^Version:\s*(\S+)", path.read_text(errors="replace"), re.M)
-        if found:
-            return found[1] or found[2]
-    return "unknown"
+def version(local):
+    """"44.0", as its sources, its library's or its packages' file names say; "unknown"."""
+    if local.kind == "packages":
+        return unpacked.Unpacked(local).version()
+    path = pathlib.Path(local.path)
+    return sources.version(path) if local.kind == "source" else rooted.version(path, local.name)
 
 
 def to_json(text):

@@ -20,6 +20,8 @@ PLUGIN = re.compile(rb"(?<![\x20-\x7e])(/[\x20-\x7e]{1,400})/lib%s-(rdmav\d+)\.s
 SUFFIX = re.compile(rb"lib%s-(rdmav\d+)\.so\0")
 CONFIG = re.compile(rb"(?<![\x20-\x7e])(/[\x20-\x7e]{1,400}?/libibverbs\.d)\0")
 PRIVATE = re.compile(rb"(IBVERBS_PRIVATE_\d+)\0")
+# libibverbs.so.1.14.44.0: of the ABI 1.14, of rdma-core 44.0 (buildlib/rdma_functions.cmake: rdma_library).
+VERSIONED = re.compile(r"libibverbs\.so\.1\.\d+\.(\d+(?:\.\d+)*)")
 # What else of a root makes a userland another one.
 DIGESTED = re.compile(r"lib(ibverbs|rdmacm|ibumad|ibmad|ibnetdisc|mlx\d|efa|hns|mana|ionic|bnxt_re)\.so\.[0-9.]+|lib.+-rdmav\d+\.so")
 EM_X86_64 = 62
@@ -48,6 +50,12 @@ def _library(root, name):
     raise UserError(f"userland '{name}': there is no {LIBRARY} below {root}",
                     details=["looked in " + ", ".join(LIBRARY_DIRS)],
                     hint="The folder must be one that rdma-core was installed or unpacked into.")
+
+
+def version(root, name):
+    """"44.0" of what is installed below `root`, as its library's file is called; "unknown" where it is called otherwise."""
+    found = VERSIONED.fullmatch(os.path.basename(os.path.realpath(_library(pathlib.Path(root), name))))
+    return found[1] if found else "unknown"
 
 
 def _check_machine(path, content, name):

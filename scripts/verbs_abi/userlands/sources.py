@@ -51,7 +51,8 @@ def _run(command, what, folder, log):
         raise UserError(f"{what} failed", details=told[-6:], hint=f"All of it stands in {log}")
 
 
-def _version(tree):
+def version(tree):
+    """"44.0" of a source tree, or "unknown"."""
     found = re.search(r'set\(PACKAGE_VERSION "([^"]+)"\)', (tree / "CMakeLists.txt").read_text(errors="replace"))
     return found[1] if found else "unknown"
 
@@ -78,4 +79,4 @@ def get(local):
             mark.write_text(wanted)
         progress.update("building")
         _run(["ninja"], f"building {tree}", folder, log)
-    return rooted.userland(local.name, os.path.realpath(folder), version=_version(tree))
+    return rooted.userland(local.name, os.path.realpath(folder), version=version(tree))

@@ -116,7 +116,7 @@ class Unpacked:
                     self._install()
         libc = self.folder / "libc"
         loader = next((libc / name for name in LOADERS if (libc / name).exists()), None)
-        found = rooted.userland(self.local.name, self.folder / "root", version=self._version(),
+        found = rooted.userland(self.local.name, self.folder / "root", version=self.version(),
                                 libc_root=libc if loader else None, loader=loader and loader.resolve())
         noted = json.loads((self.folder / "manifest.json").read_text())["libraries"]
         if noted != found.digest:
@@ -124,7 +124,8 @@ class Unpacked:
                             hint=f"Remove {self.folder}; the next use unpacks the packages again.")
         return found
 
-    def _version(self):
+    def version(self):
+        """"44.0" of the packages' file names, or "unknown"."""
         for row in self.local.files:
             found = re.match(r"(?:libibverbs1?|rdma-core)[_-]([0-9][0-9.]*)", pathlib.Path(row["path"]).name)
             if found:

@@ -196,6 +196,8 @@ struct WorldImage {
   uint32_t uid, gid;          // whom permissions are checked for
   uint8_t check_permissions;  // 0: as root
   uint8_t virtual_time;       // waits inside libraries pass at once
+  uint8_t memlock_stated;     // 0: no limit
+  uint32_t memlock_kib;       // RLIMIT_MEMLOCK
   char run_dir[256];          // never shown to the process
   char trace_path[256];       // empty: no trace
   uint32_t redirect_count;

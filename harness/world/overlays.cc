@@ -87,6 +87,10 @@ Result<bool> Set(const Setters<Target>& setters, const json& change, const char*
       return Error{"needs permission bits with a leading 0, such as 0600, not \"" + text + "\""};
     }
   }
+  if (name == "memlock" && *value < 0) {
+    return Error{"needs a number of KiB, as ulimit -l counts them, not \"" +
+                 std::to_string(*value) + "\""};
+  }
   setter->second(target, *value);
   return true;
 }
@@ -112,6 +116,11 @@ const Setters<WorldImage> kViewSetters = {
     {"gid", [](WorldImage& w, int64_t v) { w.gid = static_cast<uint32_t>(v); }},
     {"check_permissions", [](WorldImage& w, int64_t v) { w.check_permissions = v != 0; }},
     {"virtual_time", [](WorldImage& w, int64_t v) { w.virtual_time = v != 0; }},
+    {"memlock",
+     [](WorldImage& w, int64_t v) {
+       w.memlock_stated = 1;
+       w.memlock_kib = static_cast<uint32_t>(v);
+     }},
 };
 const Setters<PortImage> kPortSetters = {
     {"state", [](PortImage& p, int64_t v) { p.state = static_cast<uint8_t>(v); }},

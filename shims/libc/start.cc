@@ -19,6 +19,7 @@
 #include "shims/trace/descriptor.h"
 #include "shims/trace/gaps.h"
 #include "shims/uverbs/device.h"
+#include "shims/uverbs/pinned_memory.h"
 
 namespace vabi::libc {
 
@@ -94,7 +95,10 @@ void Start() {
     g_mode.store(Mode::kPassThrough, std::memory_order_release);
     return;
   }
-  if (has_world) g_world = MapWorld(path);
+  if (has_world) {
+    g_world = MapWorld(path);
+    ApplyMemlockLimit(World(g_world));
+  }
   SetUpPaths(g_world, redirects);
   SetUpDescriptors();
   g_mode.store(Mode::kActive, std::memory_order_release);

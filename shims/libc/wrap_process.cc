@@ -27,7 +27,7 @@ namespace {
 // The environment by which a child becomes part of the world.
 constexpr const char* kKept[] = {"LD_PRELOAD",         "LD_LIBRARY_PATH",  "VERBS_ABI_WORLD",
                                  "VERBS_ABI_REDIRECT", "VERBS_ABI_LOADER", "VERBS_ABI_LIBRARY_PATH",
-                                 "VERBS_ABI_MAPPED"};
+                                 "VERBS_ABI_MAPPED",   "VERBS_ABI_MEMLOCK"};
 constexpr size_t kKeptCount = sizeof kKept / sizeof kKept[0];
 
 size_t Count(char* const list[]) {

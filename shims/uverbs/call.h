@@ -7,6 +7,7 @@
 
 #include "harness/world/world.h"
 #include "shims/trace/trace.h"
+#include "shims/uverbs/pinned_memory.h"
 
 namespace vabi {
 
@@ -85,6 +86,7 @@ class Call {
   UdataIn in;    // UHW in
   UdataOut out;  // UHW out
   trace::Record record;
+  Pins pins;  // what the driver pinned for it; goes to the object that it makes or changes
 };
 
 }  // namespace vabi

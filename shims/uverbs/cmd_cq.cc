@@ -104,6 +104,7 @@ int ResizeCq(Command& c) {
   if (const int error = c.Read(request.Get(VABI_F(ib_uverbs_resize_cq, cq_handle)), &cq))
     return error;
   if (const int error = c.driver().ResizeCq(c.call, *cq, cqe)) return error;
+  if (c.call.pins.buffers.pages() != 0) cq->pins.buffers = std::move(c.call.pins.buffers);
   OwnedBody<64> reply(c.world, VABI_S(ib_uverbs_resize_cq_resp));
   reply.Set(VABI_F(ib_uverbs_resize_cq_resp, cqe), cq->cqe);
   return c.Respond(reply);

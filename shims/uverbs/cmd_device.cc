@@ -9,7 +9,7 @@
 
 namespace vabi {
 
-bool HasRawCapability(const World& world) {
+bool HasCapabilities(const World& world) {
   return world.image().check_permissions == 0 || world.image().uid == 0;
 }
 

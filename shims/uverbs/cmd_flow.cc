@@ -62,7 +62,7 @@ int CreateFlowEx(Command& c) {
                  request.Get(VABI_F(ib_uverbs_create_flow, comp_mask)) != 0)) {
     return c.Refuse(RuleId::flow_comp_mask);
   }
-  if (c.Violates(RuleId::flow_permission, !HasRawCapability(c.world))) {
+  if (c.Violates(RuleId::flow_permission, !HasCapabilities(c.world))) {
     return c.Refuse(RuleId::flow_permission);
   }
   const Body attr = request.Sub(VABI_F(ib_uverbs_create_flow, flow_attr));

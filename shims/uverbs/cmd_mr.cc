@@ -79,6 +79,7 @@ int ReregMr(Command& c) {
   if (const int error = c.driver().ReregMr(c.call, *mr, flags, start, length, iova, access, pd)) {
     return error;
   }
+  if ((flags & kReregTrans) != 0) mr->pins.buffers = std::move(c.call.pins.buffers);
   if (pd != mr->pd) {
     ++pd->users;
     --mr->pd->users;

@@ -146,7 +146,7 @@ int FillQp(Command& c, QpRequest& request, Qp* qp) {
     return c.Refuse(RuleId::qp_create_flags);
   }
   if ((request.create_flags & kSourceQpn) != 0) {
-    if (c.Violates(RuleId::qp_source_qpn_permission, !HasRawCapability(c.world))) {
+    if (c.Violates(RuleId::qp_source_qpn_permission, !HasCapabilities(c.world))) {
       return c.Refuse(RuleId::qp_source_qpn_permission);
     }
     qp->source_qpn = request.source_qpn;
@@ -158,7 +158,7 @@ int FillQp(Command& c, QpRequest& request, Qp* qp) {
 int MakeQp(Command& c, QpRequest& request) {
   switch (request.type) {
     case kQptRawPacket:
-      if (c.Violates(RuleId::qp_raw_permission, !HasRawCapability(c.world))) {
+      if (c.Violates(RuleId::qp_raw_permission, !HasCapabilities(c.world))) {
         return c.Refuse(RuleId::qp_raw_permission);
       }
       break;

@@ -143,7 +143,7 @@ int Modify(Command& c, ModifyRequest request) {
   if (c.Violates(RuleId::qp_modify_qkey_permission,
                  (request.mask & kQpQkey) != 0 &&
                      (request.body.Get(FIELD(qkey)) & kPrivilegedQkey) != 0 &&
-                     !HasRawCapability(c.world))) {
+                     !HasCapabilities(c.world))) {
     return c.Refuse(RuleId::qp_modify_qkey_permission);
   }
   QpAttributes attr = qp.attr;

@@ -108,6 +108,7 @@ void Command::Adopt(std::unique_ptr<Object> object) {
 int Command::Finish(int result) {
   if (!fresh_) return result;
   if (result == 0) {
+    fresh_->pins = std::move(call.pins);
     file.Commit(std::move(fresh_));
     return 0;
   }

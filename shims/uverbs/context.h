@@ -14,8 +14,9 @@ int InitContext(Call& call);
 // ib_get_ucaps: the capabilities that the caller's descriptors stand for. No world has any.
 int CheckCapabilities(Call& call, std::span<const int32_t> descriptors);
 
-// rdma_uattrs_has_raw_cap / capable(CAP_NET_RAW), for the user whom the world names.
-bool HasRawCapability(const World& world);
+// capable() of the user whom the world names: of CAP_NET_RAW (rdma_uattrs_has_raw_cap),
+// CAP_IPC_LOCK and whatever else a driver asks for. root has all of them, others none.
+bool HasCapabilities(const World& world);
 
 }  // namespace vabi
 

@@ -171,6 +171,7 @@ int DestroyObject(Call& call, Object& object, RemoveReason why) {
   const int rule = call.record.rule;
   const int result = DestroyTyped(call, object, why);
   if (why != RemoveReason::kDestroy) call.record.rule = rule;
+  if (result == 0) object.pins = {};
   return result;
 }
 

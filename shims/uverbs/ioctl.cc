@@ -392,6 +392,7 @@ class Runner {
       return result;
     }
     if (result == 0 && state_.made) {
+      state_.made->pins = std::move(call_.pins);
       file_.Commit(std::move(state_.made));
       return 0;
     }

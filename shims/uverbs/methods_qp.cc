@@ -87,7 +87,7 @@ int FillHandles(IoctlCall& call, uint64_t type, Qp* qp) {
     case kQptXrcTgt:
       return FillTarget(call, qp);
     case kQptRawPacket:
-      if (call.Violates(RuleId::qp_raw_permission, !HasRawCapability(call.world))) {
+      if (call.Violates(RuleId::qp_raw_permission, !HasCapabilities(call.world))) {
         return call.Refuse(RuleId::qp_raw_permission);
       }
       return FillOther(call, qp);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "shims/fabric/fabric.h"
+#include "shims/uverbs/pinned_memory.h"
 
 // What the kernel keeps for a process: one struct per uverbs object, with the attributes that
 // queries give back. A driver hangs its own state on `driver`.
@@ -64,6 +65,7 @@ struct Object {
   Object* newer = nullptr;  // all objects of the file in the order of their creation; UverbsFile's
   Object* older = nullptr;
   std::unique_ptr<DriverState> driver;
+  Pins pins;
 };
 
 // struct ib_ucontext: at most one per open file.

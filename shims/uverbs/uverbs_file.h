@@ -3,6 +3,7 @@
 #define VABI_SHIMS_UVERBS_UVERBS_FILE_H_
 
 #include <array>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -70,6 +71,8 @@ class UverbsFile : public File, public std::enable_shared_from_this<UverbsFile> 
   bool SameCredentials() const;
 
   std::shared_ptr<AsyncEventFile> async_events;  // the default one
+  // Pages with doorbell records, by address (mlx5_ib_ucontext.db_page_list and its like).
+  std::map<uint64_t, std::weak_ptr<PinnedPages>> record_pages;
 
  private:
   struct Slot {

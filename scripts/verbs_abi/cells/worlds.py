@@ -6,6 +6,7 @@ import fcntl
 import functools
 import json
 import pathlib
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -131,8 +132,10 @@ def run_folder():
 
 
 def environment(world, environ):
-    """The variables with which the shim finds its world."""
-    return {**environ, "VERBS_ABI_WORLD": str(world)}
+    """The variables with which the shim finds its world, and knows how much memory this machine lets lock: what is not
+    the machine's limit is a program's doing, or the world's (shims/uverbs/pinned_memory.h)."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    return {**environ, "VERBS_ABI_WORLD": str(world), "VERBS_ABI_MEMLOCK": str(limit & (2**64 - 1))}
 
 
 def shim(build=None, arch="x86_64"):

@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import subprocess
@@ -352,3 +353,30 @@ def test_explain_tells_what_is_wrong_with_a_cells_name(cell, told, nearest):
     result = start(cell, command="explain")
     assert (result.returncode, result.stdout) == (2, "")
     assert told in result.stderr and nearest in result.stderr
+
+
+def locked(*words, limit=None):
+    """What a journey of an ordinary user came to. limit: of the machine, in bytes, before exec starts."""
+    result = subprocess.run(
+        [str(paths.LAUNCHER), "exec", *WORLD, "--overlay", "unprivileged", *words], text=True, capture_output=True,
+        stdin=subprocess.DEVNULL, timeout=120, check=False,
+        preexec_fn=limit and (lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (limit, limit))))
+    return result.returncode, [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")], result.stdout
+
+
+def test_the_worlds_memlock_is_the_processes_and_its_childrens():
+    status, _, text = locked("--overlay", "memlock=68", "--", "sh", "-c", "ulimit -l; sh -c 'ulimit -l'")
+    assert (status, text) == (0, "68\n68\n")
+    status, rows, _ = locked("--overlay", "memlock=68", "--", "@journey")
+    failed, = (row for row in rows if row.get("ok") is False)
+    # core/umem.c:ib_umem_get
+    assert status == 1 and {"step": "reg_mr", "errno": "ENOMEM"}.items() <= failed.items()
+
+
+def test_a_limit_that_the_program_sets_counts_for_its_children():
+    shell = locked("--", "sh", "-c", "ulimit -l 68; ibv_rc_pingpong -g 0 -d rxe0 -s 1000000 2>&1")
+    assert shell[0] == 1 and shell[2] == "Couldn't register MR\n"
+
+
+def test_a_machines_own_limit_is_no_part_of_the_world():
+    assert locked("--", "@journey", limit=68 * 1024)[0] == 0

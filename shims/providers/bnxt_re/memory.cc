@@ -46,9 +46,9 @@ int BnxtReDriver::RegMr(Call& call, Mr& mr) {
   const bool first = call.world.Knob(knob::length_first) != 0;
   if (first && call.Violates(rule::mr_length, mr.length > kMaxMrSize))
     return call.Refuse(rule::mr_length);
-  if (const int error =
-          provider::PinMemory(call, mr.start, mr.length, provider::AccessWrites(mr.access),
-                              {rule::mr_range, rule::mr_nothing, rule::mr_fault}))
+  if (const int error = provider::PinMemory(
+          call, mr.start, mr.length, provider::AccessWrites(mr.access),
+          {rule::mr_range, rule::mr_nothing, rule::mr_fault, rule::mr_no_lock, rule::mr_memlock}))
     return error;
   if (call.Violates(rule::mr_length, mr.length > kMaxMrSize)) return call.Refuse(rule::mr_length);
   if (mr.length == 0) return call.Unmodelled("bnxt_re: what the firmware makes of an empty region");

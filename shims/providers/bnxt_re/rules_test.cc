@@ -127,6 +127,10 @@ const Offence<T> kOffences[] = {
     {kNewest, "bnxt_re.reg_mr.nothing", EINVAL, [](T& t) { return t.RegMr(t.pd, {.length = 0}); }},
     {"debian-5.10.223", "bnxt_re.reg_mr.nothing", EFAULT,
      [](T& t) { return t.RegMr(t.pd, {.length = 0}); }},
+    {kNewest, "bnxt_re.reg_mr.memlock", ENOMEM, [](T& t) { return t.LimitedMr(t.pd, 1); }},
+    {kNewest, "bnxt_re.reg_mr.no_lock", EPERM, [](T& t) { return t.LimitedMr(t.pd, 0); }},
+    {"debian-6.1.192", "bnxt_re.reg_mr.memlock", EFAULT, [](T& t) { return t.LimitedMr(t.pd, 1); }},
+    {"debian-6.1.192", "bnxt_re.reg_mr.no_lock", EFAULT, [](T& t) { return t.LimitedMr(t.pd, 0); }},
     {kNewest, "bnxt_re.reg_mr.fault", EFAULT, [](T& t) { return t.RegMr(t.pd, {.start = 4096}); }},
 
     {kNewest, "bnxt_re.create_cq.flags", EOPNOTSUPP,

@@ -20,6 +20,7 @@
 #include "shims/uverbs/device.h"
 #include "shims/uverbs/test_calls.h"
 #include "shims/uverbs/test_fd_table.h"
+#include "shims/uverbs/test_memlock.h"
 #include "shims/uverbs/uverbs_file.h"
 
 // One device of any driver and one open file, as user space sees them (one at a time: a process has
@@ -251,6 +252,14 @@ class TestHca {
              U32(VABI_F(ib_uverbs_reg_mr_resp, lkey)), U32(VABI_F(ib_uverbs_reg_mr_resp, rkey))};
     }
     return result;
+  }
+  // Of two pages, for a user who may lock `pages`.
+  long LimitedMr(uint32_t pd, uint64_t pages, uint32_t uid = 1000, const Bytes& driver = {},
+                 size_t room = 0) {
+    image().check_permissions = 1;
+    image().uid = uid;
+    const Memlock limit(pages);
+    return RegMr(pd, {.length = 8192}, nullptr, driver, room);
   }
   struct CqMade {
     uint32_t handle = 0, cqe = 0;

@@ -2,11 +2,22 @@
 #include "shims/providers/common/udata.h"
 
 #include "shims/sys/sys.h"
+#include "shims/uverbs/context.h"
+#include "shims/uverbs/uverbs_file.h"
 
 namespace vabi::provider {
 namespace {
 
 constexpr uint64_t kPage = 4096;
+
+// May the process pin that many pages more? Takes them for the object of this call.
+int TakePages(Call& call, uint64_t pages, const PinRules& rules) {
+  const auto limit = HasCapabilities(call.world) ? std::optional<uint64_t>() : MemlockLimit();
+  if (call.Violates(rules.memlock, limit && PagesPinned() + pages > *limit / kPage))
+    return call.Refuse(rules.memlock);
+  call.pins.buffers.Take(pages);
+  return 0;
+}
 
 }  // namespace
 
@@ -41,15 +52,42 @@ int NoUdataIo(Call& call, RuleId input, RuleId fault) {
   return 0;
 }
 
+int CheckMayLock(Call& call, const PinRules& rules) {
+  if (call.Violates(rules.no_lock, !HasCapabilities(call.world) && MemlockLimit() == 0U))
+    return call.Refuse(rules.no_lock);
+  return 0;
+}
+
 int PinMemory(Call& call, uint64_t address, uint64_t size, bool writable, const PinRules& rules) {
   const uint64_t end = address + size;
   const uint64_t rounded_end = (end + kPage - 1) & ~(kPage - 1), start = address & ~(kPage - 1);
   if (call.Violates(rules.range, end < address || rounded_end < end)) {
     return call.Refuse(rules.range);
   }
+  if (const int error = CheckMayLock(call, rules)) return error;
   const uint64_t pages = (rounded_end - start) / kPage;
+  const bool limit_first = call.world.Knob(KnobId::umem_limit_first) != 0;
+  if (limit_first) {
+    if (const int error = TakePages(call, pages, rules)) return error;
+  }
   if (call.Violates(rules.pages, pages == 0 || pages > UINT32_MAX)) return call.Refuse(rules.pages);
+  if (!limit_first) {
+    if (const int error = TakePages(call, pages, rules)) return error;
+  }
   if (!sys::UserRangeMapped(start, rounded_end - start, writable)) return call.Refuse(rules.fault);
+  return 0;
+}
+
+int PinRecordPage(Call& call, uint64_t address, const PinRules& rules) {
+  const uint64_t page = address & ~(kPage - 1);
+  std::weak_ptr<PinnedPages>& known = call.file.record_pages[page];
+  std::shared_ptr<PinnedPages> record = known.lock();
+  if (record == nullptr) {
+    if (const int error = PinMemory(call, page, kPage, false, rules)) return error;
+    record = std::make_shared<PinnedPages>(call.pins.buffers.Split(1));
+    known = record;
+  }
+  call.pins.records.push_back(std::move(record));
   return 0;
 }
 

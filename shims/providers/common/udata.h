@@ -39,12 +39,19 @@ int NoUdataIo(Call& call, RuleId input, RuleId fault);
 
 // Which refusals a driver's ib_umem_get (ib_umem_get_va since 7.2) makes.
 struct PinRules {
-  RuleId range;  // EINVAL: wraps around
-  RuleId pages;  // EINVAL: none, or more than 32 bits count
-  RuleId fault;  // EFAULT: not mapped, or not writable where it must be
+  RuleId range;                           // EINVAL: wraps around
+  RuleId pages;                           // EINVAL: none, or more than 32 bits count
+  RuleId fault;                           // EFAULT: not mapped, or not writable where it must be
+  RuleId no_lock = RuleId::umem_no_lock;  // EPERM: may lock nothing
+  RuleId memlock = RuleId::umem_memlock;  // ENOMEM: more than RLIMIT_MEMLOCK
 };
+// can_do_mlock, which PinMemory asks as well
+int CheckMayLock(Call& call, const PinRules& rules);
 // core/umem.c:ib_umem_get of [address, address + size).
 int PinMemory(Call& call, uint64_t address, uint64_t size, bool writable, const PinRules& rules);
+// The page that holds the doorbell record at `address`: pinned once, for all objects of the context
+// that have theirs there (mlx5_ib_db_map_user, hns_roce_db_map_user …).
+int PinRecordPage(Call& call, uint64_t address, const PinRules& rules);
 // ib_access_writable: LOCAL_WRITE, REMOTE_WRITE, REMOTE_ATOMIC, MW_BIND.
 bool AccessWrites(uint32_t access);
 

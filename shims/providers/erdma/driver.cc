@@ -51,7 +51,7 @@ int ReadRequest(Call& call, const Body& body, RuleId too_short, RuleId tail, Rul
 
 // erdma_map_user_dbrecords
 int PinDoorbellRecord(Call& call, uint64_t address) {
-  return provider::PinMemory(call, address & ~(kPage - 1), kPage, false, kPin);
+  return provider::PinRecordPage(call, address, kPin);
 }
 
 }  // namespace

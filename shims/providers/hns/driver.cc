@@ -129,13 +129,14 @@ int PinBuffer(Call& call, uint64_t address, uint64_t bytes, bool writable) {
   }
   if (call.Violates(rule::buffer_empty, bytes == 0 && address % kPage == 0))
     return call.Refuse(rule::buffer_empty);
-  return provider::PinMemory(call, address, bytes, writable,
-                             {rule::buffer, rule::buffer, rule::buffer});
+  return provider::PinMemory(
+      call, address, bytes, writable,
+      {rule::buffer, rule::buffer, rule::buffer, rule::buffer, rule::buffer});
 }
 
 int PinRecord(Call& call, uint64_t address) {
-  return provider::PinMemory(call, address & ~(kPage - 1), kPage, false,
-                             {rule::record_range, rule::record_range, rule::record_fault});
+  return provider::PinRecordPage(call, address,
+                                 {rule::record_range, rule::record_range, rule::record_fault});
 }
 
 int HnsDriver::AllocContext(Call& call, Context&) {
@@ -203,6 +204,7 @@ int HnsDriver::ReregMr(Call& call, Mr& mr, uint32_t flags, uint64_t start, uint6
   }
   if ((flags & kReregTrans) == 0) return 0;
   const uint32_t now = (flags & kReregAccess) != 0 ? access : mr.access;
+  mr.pins = {};  // let go before anything is pinned (free_mr_pbl, hns_roce_mhop_free)
   return PinBuffer(call, start, length, provider::AccessWrites(now));
 }
 

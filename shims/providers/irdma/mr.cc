@@ -118,6 +118,7 @@ int IrdmaDriver::ReregMr(Call& call, Mr& mr, uint32_t flags, uint64_t start, uin
     return call.Refuse(rule::rereg_readable);
   if ((flags & kTrans) == 0) return 0;
   const uint32_t now = (flags & kAccess) != 0 ? access : mr.access;
+  mr.pins = {};  // irdma_rereg_mr_trans lets it go before it pins
   if (const int error = PinRegion(call, start, length, now)) return error;
   state.writable = provider::AccessWrites(now);
   return 0;

@@ -8,7 +8,7 @@
 namespace vabi::mlx4 {
 namespace {
 
-constexpr uint64_t kPage = 4096;
+constexpr provider::PinRules kPin = {rule::pin_range, rule::pin_nothing, rule::pin_fault};
 
 bool Validates(const Call& call) { return call.world.Knob(knob::validates) != 0; }
 
@@ -33,12 +33,11 @@ int Reply(Call& call, const Body& body, size_t told) {
 
 int Pin(Call& call, uint64_t address, uint64_t size, uint32_t access) {
   if (call.Violates(rule::pin_empty, size == 0)) return call.Refuse(rule::pin_empty);
-  return provider::PinMemory(call, address, size, provider::AccessWrites(access),
-                             {rule::pin_range, rule::pin_nothing, rule::pin_fault});
+  return provider::PinMemory(call, address, size, provider::AccessWrites(access), kPin);
 }
 
 int PinDoorbell(Call& call, uint64_t address) {
-  return Pin(call, address & ~(kPage - 1), kPage, 0);
+  return provider::PinRecordPage(call, address, kPin);
 }
 
 uint32_t NextKey(Device& device) {

@@ -47,6 +47,7 @@ int Mlx4Driver::ReregMr(Call& call, Mr& mr, uint32_t flags, uint64_t start, uint
   const uint32_t pinned =
       PinnedAccess(call.world, start, length, (flags & kAccess) != 0 ? access : mr.access);
   // What was pinned before is gone, whatever comes of this.
+  mr.pins = {};
   if (const int error = Pin(call, start, length, pinned)) return error;
   state.writable = provider::AccessWrites(pinned);
   return 0;

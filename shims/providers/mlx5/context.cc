@@ -122,7 +122,7 @@ int CheckRequest(Call& call, const Device& device, const Request& request) {
                     devx && device.image().link == LinkLayer::kInfiniband)) {
     return call.Refuse(RuleId::mlx5_ucontext_devx_link);
   }
-  if (call.Violates(RuleId::mlx5_ucontext_devx_raw, devx && !HasRawCapability(world)))
+  if (call.Violates(RuleId::mlx5_ucontext_devx_raw, devx && !HasCapabilities(world)))
     return call.Refuse(RuleId::mlx5_ucontext_devx_raw);
   return 0;
 }

@@ -224,7 +224,7 @@ int CheckUid(IoctlCall& call) {
   if (call.Violates(RuleId::mlx5_devx_no_uid, !ContextOf(call.file).devx)) {
     return call.Refuse(RuleId::mlx5_devx_no_uid);
   }
-  if (call.Violates(RuleId::mlx5_devx_raw, !HasRawCapability(call.world)))
+  if (call.Violates(RuleId::mlx5_devx_raw, !HasCapabilities(call.world)))
     return call.Refuse(RuleId::mlx5_devx_raw);
   return 0;
 }

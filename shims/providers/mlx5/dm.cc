@@ -116,7 +116,7 @@ int Mlx5Driver::AllocDm(Call& call, Dm& dm, uint32_t log_alignment) {
                               VABI_C(MLX5_IB_UAPI_DM_TYPE_ENCAP_SW_ICM)}) {
       known |= world.Constant(icm) == static_cast<int64_t>(type);
     }
-    if (call.Violates(RuleId::mlx5_alloc_dm_permission, known && !HasRawCapability(world))) {
+    if (call.Violates(RuleId::mlx5_alloc_dm_permission, known && !HasCapabilities(world))) {
       return call.Refuse(RuleId::mlx5_alloc_dm_permission);
     }
     // Steering memory needs a NIC whose tables software may own: this one is none.

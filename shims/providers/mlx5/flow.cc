@@ -158,7 +158,7 @@ int ReadDestination(IoctlCall& call, const MatcherState& matcher, Qp* qp, uint64
 }
 
 int CreateFlow(IoctlCall& call) {
-  if (call.Violates(RuleId::mlx5_raw_flow_permission, !HasRawCapability(call.world))) {
+  if (call.Violates(RuleId::mlx5_raw_flow_permission, !HasCapabilities(call.world))) {
     return call.Refuse(RuleId::mlx5_raw_flow_permission);
   }
   Object* matcher = call.GetObject(VABI_C(MLX5_IB_ATTR_CREATE_FLOW_MATCHER));

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "shims/providers/common/udata.h"
 #include "shims/providers/mlx5/driver.h"
-#include "shims/sys/sys.h"
 #include "shims/uverbs/ioctl.h"
 
 namespace vabi::mlx5 {
@@ -13,29 +13,20 @@ namespace {
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kRecord = 8;  // bytes of a doorbell record
 
+constexpr provider::PinRules kPin = {RuleId::mlx5_pin_range, RuleId::mlx5_pin_nothing,
+                                     RuleId::mlx5_pin_fault};
+
 }  // namespace
 
-// core/umem.c:ib_umem_get (ib_umem_get_va since 7.2)
 int PinMemory(Call& call, uint64_t address, uint64_t size, bool writable) {
-  const uint64_t end = address + size;
-  const uint64_t rounded_end = (end + kPage - 1) & ~(kPage - 1), start = address & ~(kPage - 1);
-  if (call.Violates(RuleId::mlx5_pin_range, end < address || rounded_end < end)) {
-    return call.Refuse(RuleId::mlx5_pin_range);
-  }
-  const uint64_t pages = (rounded_end - start) / kPage;
-  if (call.Violates(RuleId::mlx5_pin_nothing, pages == 0 || pages > UINT32_MAX)) {
-    return call.Refuse(RuleId::mlx5_pin_nothing);
-  }
-  if (!sys::UserRangeMapped(start, rounded_end - start, writable))
-    return call.Refuse(RuleId::mlx5_pin_fault);
-  return 0;
+  return provider::PinMemory(call, address, size, writable, kPin);
 }
 
 int PinDoorbell(Call& call, uint64_t address) {
   if (call.Violates(RuleId::mlx5_doorbell_straddles, (address & (kPage - 1)) > kPage - kRecord)) {
     return call.Refuse(RuleId::mlx5_doorbell_straddles);
   }
-  return PinMemory(call, address & ~(kPage - 1), kPage, false);
+  return provider::PinRecordPage(call, address, kPin);
 }
 
 int CopyRequest(Call& call, void* to, size_t size, const RequestRules& rules) {

@@ -109,6 +109,8 @@ int Mlx5Driver::ReregMr(Call& call, Mr& mr, uint32_t flags, uint64_t start, uint
   if ((flags & kTrans) == 0 && ((new_access ^ mr.access) & kOnDemand) != 0) {
     return call.Unmodelled("mlx5: REREG_MR between paged and pinned memory");
   }
+  if (call.world.Knob(KnobId::mlx5_rereg_releases_first) != 0 && (flags & kTrans) != 0)
+    mr.pins = {};
   if ((flags & kTrans) != 0) {
     if (const int error = CheckMemory(call, start, length, iova, new_access)) return error;
   }

@@ -117,7 +117,7 @@ int Mlx5Driver::CreateWq(Call& call, Wq& wq) {
     return call.Refuse(RuleId::mlx5_create_wq_reply);
   }
   if (call.Violates(RuleId::mlx5_create_wq_permission,
-                    (wq.create_flags & kDelayDrop) != 0 && !HasRawCapability(call.world))) {
+                    (wq.create_flags & kDelayDrop) != 0 && !HasCapabilities(call.world))) {
     return call.Refuse(RuleId::mlx5_create_wq_permission);
   }
   if (wq.wq_type != kTypeReceive) return call.Refuse(RuleId::mlx5_create_wq_type);

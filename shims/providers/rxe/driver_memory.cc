@@ -7,6 +7,7 @@
 #include "shims/fabric/address.h"
 #include "shims/fabric/memory.h"
 #include "shims/fabric/window.h"
+#include "shims/providers/common/udata.h"
 #include "shims/providers/rxe/driver.h"
 #include "shims/sys/sys.h"
 
@@ -59,14 +60,14 @@ int RxeDriver::CheckRange(Call& call, uint64_t start, uint64_t length, uint32_t 
     const bool empty = (end + kPage - 1) / kPage == start / kPage;
     return call.Violates(RuleId::rxe_mr_range, empty) ? call.Refuse(RuleId::rxe_mr_range) : 0;
   }
+  constexpr provider::PinRules kPin = {RuleId::rxe_mr_range, RuleId::rxe_mr_range,
+                                       RuleId::rxe_mr_fault, RuleId::rxe_mr_no_lock,
+                                       RuleId::rxe_mr_memlock};
   if (call.Violates(RuleId::rxe_mr_range, wraps)) return call.Refuse(RuleId::rxe_mr_range);
+  if (const int error = provider::CheckMayLock(call, kPin)) return error;
   if (call.Violates(RuleId::rxe_mr_odp, on_demand)) return call.Refuse(RuleId::rxe_mr_odp);
-  const uint64_t pages = (end + kPage - 1) / kPage - start / kPage;
-  if (call.Violates(RuleId::rxe_mr_range, pages == 0 || pages > UINT32_MAX)) {
-    return call.Refuse(RuleId::rxe_mr_range);
-  }
-  if (!sys::UserRangeMapped(start, length, (access & kWritable) != 0))
-    return call.Refuse(RuleId::rxe_mr_fault);
+  if (const int error = provider::PinMemory(call, start, length, (access & kWritable) != 0, kPin))
+    return error;
   if (call.Violates(RuleId::rxe_mr_persistent, (access & kFlushPersistent) != 0)) {
     return call.Refuse(RuleId::rxe_mr_persistent);
   }

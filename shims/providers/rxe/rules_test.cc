@@ -6,6 +6,7 @@
 #include "shims/providers/rxe/test_rxe.h"
 #include "shims/providers/test_offence.h"
 #include "shims/trace/trace.h"
+#include "shims/uverbs/test_memlock.h"
 
 namespace vabi::rxe {
 namespace {
@@ -293,6 +294,13 @@ class Rules : public RxeTest {
     Bytes reply(world().Size(VABI_S(ib_uverbs_alloc_mw_resp)));
     return Command(kAllocMw, request, &reply);
   }
+  // An ordinary user, who may lock `pages`, registers two.
+  long Limited(uint64_t pages) {
+    world_.image().check_permissions = 1;
+    world_.image().uid = 1000;
+    const Memlock limit(pages);
+    return Reg(Memory() | 4095, 2, 1);
+  }
   // One more of a kind than a device may have that has room for so many: the answer to that.
   long Overfill(KnobId room, const std::function<long()>& make) {
     constexpr int kRoom = 6;
@@ -358,6 +366,13 @@ const std::vector<Offence>& Offences() {
     {kNewest, "rxe.modify_srq.input.fault", EFAULT, [](T& t) { t.Srq(16); return t.InvokeNowhere(33, t.SrqChange(32), 0, VABI_C(UVERBS_ATTR_UHW_IN)); }},
     {kNewest, "rxe.queue.resize.below_count", EINVAL, [](T& t) { t.Srq(63); for (uint64_t i = 0; i < 40; ++i) t.Receive(t.shared_, i, {});
         return t.Command(33, t.SrqChange(8), nullptr, Bytes(8)); }},
+    {kNewest, "rxe.reg_mr.fault", EFAULT, [](T& t) { return t.Reg(65536, 8, 1); }},
+    {"debian-5.10.223", "rxe.reg_mr.fault", EFAULT, [](T& t) { return t.Reg(65536, 8, 1); }},
+    {"linux-5.9", "rxe.reg_mr.fault", EINVAL, [](T& t) { return t.Reg(65536, 8, 1); }},
+    {kNewest, "rxe.reg_mr.memlock", ENOMEM, [](T& t) { return t.Limited(1); }},
+    {"linux-5.9", "rxe.reg_mr.memlock", EINVAL, [](T& t) { return t.Limited(1); }},
+    {kNewest, "rxe.reg_mr.no_lock", EPERM, [](T& t) { return t.Limited(0); }},
+    {"linux-5.9", "rxe.reg_mr.no_lock", EINVAL, [](T& t) { return t.Limited(0); }},
     {kNewest, "rxe.reg_mr.on_demand.implicit", EOPNOTSUPP, [](T& t) { return t.Reg(0, UINT64_MAX, 0x41); }},
     {"debian-7.2.13", "rxe.reg_mr.on_demand.implicit", EINVAL, [](T& t) { return t.Reg(0, UINT64_MAX, 0x41); }},
     {kNewest, "rxe.dereg_mr.bound", EINVAL, [](T& t) { return t.DeregBound(); }},

@@ -152,6 +152,10 @@ int SiwDriver::RegMr(Call& call, Mr& mr) {
   const uint64_t pages = (bytes + kPage - 1) / kPage;
   if (!world.Rule(rule::mr_pages).on && pages > INT32_MAX)
     return call.Unmodelled("siw of this kernel counts a region's pages in an int: these are more");
+  // What mlock() locked comes off in the kernel; no program here has locked any.
+  const auto limit = world.Knob(knob::limits_everybody) != 0 ? MemlockLimit() : std::nullopt;
+  if (call.Violates(rule::mr_memlock, limit && PagesPinned() + pages > *limit / kPage))
+    return call.Refuse(rule::mr_memlock);
   // Chunks of 512 pages, with a pointer each.
   const int64_t chunks = world.Knob(knob::signed_pages) != 0
                              ? (static_cast<int32_t>(pages) >> 9) + 1
@@ -159,7 +163,8 @@ int SiwDriver::RegMr(Call& call, Mr& mr) {
   if (chunks < 0 || chunks * 8 > kLargestAllocation) return call.Refuse(rule::mr_chunks);
   if (const int error =
           provider::PinMemory(call, mr.start, mr.length, provider::AccessWrites(mr.access),
-                              {rule::mr_range, rule::mr_pages, rule::mr_fault})) {
+                              {rule::mr_range, rule::mr_pages, rule::mr_fault, RuleId::umem_no_lock,
+                               rule::mr_memlock})) {
     return error;
   }
   OwnedBody<16> request(world, structure::siw_ureq_reg_mr);

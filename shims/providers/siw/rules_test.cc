@@ -130,6 +130,10 @@ const std::vector<Offence>& Offences() {
     {kNewest, "siw.reg_mr.chunks", ENOMEM, [](T& t) { return t.NewMr({.length = 1ULL << 41}); }},
     {k612, "siw.reg_mr.pages", EINVAL, [](T& t) { return t.NewMr({.length = ~uint64_t{0} >> 1}); }},
     {kNewest, "siw.reg_mr.fault", EFAULT, [](T& t) { return t.NewMr({.length = 1u << 24}); }},
+    {kNewest, "siw.reg_mr.memlock", ENOMEM, [](T& t) { return t.LimitedMr(t.pd, 1, 1000, Bytes(8), T::kMrReply); }},
+    {k612, "umem.no_lock", EPERM, [](T& t) { return t.LimitedMr(t.pd, 0, 1000, Bytes(8), T::kMrReply); }},
+    {"linux-6.6", "siw.reg_mr.memlock", ENOMEM, [](T& t) { return t.LimitedMr(t.pd, 1, 0, Bytes(8), T::kMrReply); }},  // root
+    {"linux-6.6", "siw.reg_mr.memlock", ENOMEM, [](T& t) { return t.LimitedMr(t.pd, 0, 1000, Bytes(8), T::kMrReply); }},
     {kNewest, "siw.reg_mr.input.short", EINVAL, [](T& t) { return t.NewMr({}, 4); }},
     {kNewest, "siw.query_device.fault", EFAULT, [](T& t) { return t.Nowhere(T::Lost::kOutput, 0x80000001, t.Zero(VABI_S(ib_uverbs_ex_query_device)), VABI_S(ib_uverbs_ex_query_device_resp)); }},
     {kNewest, "siw.reg_mr.input.fault", EFAULT, [](T& t) { return t.Nowhere(T::Lost::kInput, T::kRegMr, t.MrRequest(t.pd, {}), VABI_S(ib_uverbs_reg_mr_resp)); }},

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "../asks/asks.h"
 #include "../journey/mapped.h"
 #include "../journey/open.h"
 #include "../journey/queue_pair.h"
@@ -245,6 +246,11 @@ int main(int argc, char** argv) {
   journey::TellMapped();
   if (pair.context == nullptr) return 3;
   if (Query(pair.context, &pair) && MakeBasics(pair.context, &pair)) {
+    // First: where a step fails, it is the last refusal that tells why.
+    asks::AskDevice(pair.context);
+    asks::AskMemory(pair.pd);
+    asks::AskQueues(pair.context, pair.pd);
+    asks::AskQueuePairs(pair);
     if (IsConnected(pair)) TryConnected(&pair);
     TryDatagrams(&pair);
     TryAddressHandle(&pair);

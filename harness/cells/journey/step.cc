@@ -18,9 +18,13 @@ void PrintText(const char* text) {
   std::putchar('"');
 }
 
-void Print(const char* step, bool ok, bool optional, int error, const char* note) {
-  std::printf("{\"step\": \"%s\", \"ok\": %s", step, ok ? "true" : "false");
-  if (optional) std::printf(", \"optional\": true");
+enum class Kind { kMust, kMay, kAsk };
+
+void Print(const char* step, bool ok, Kind kind, int error, const char* note) {
+  const char* prefix = kind == Kind::kAsk ? "ask:" : "";
+  std::printf("{\"step\": \"%s%s\", \"ok\": %s", prefix, step, ok ? "true" : "false");
+  if (kind != Kind::kMust) std::printf(", \"optional\": true");
+  if (kind == Kind::kAsk) std::printf(", \"asked\": true");
   if (!ok && error != 0) std::printf(", \"errno\": \"%s\"", ErrnoName(error));
   if (note != nullptr && *note != '\0') {
     std::printf(", \"note\": ");
@@ -36,12 +40,17 @@ int Failures() { return failures; }
 
 bool Must(const char* step, bool ok, int error, const char* note) {
   if (!ok) ++failures;
-  Print(step, ok, false, error, note);
+  Print(step, ok, Kind::kMust, error, note);
   return ok;
 }
 
 bool May(const char* step, bool ok, int error, const char* note) {
-  Print(step, ok, true, error, note);
+  Print(step, ok, Kind::kMay, error, note);
+  return ok;
+}
+
+bool Ask(const char* what, bool ok, int error) {
+  Print(what, ok, Kind::kAsk, error, nullptr);
   return ok;
 }
 

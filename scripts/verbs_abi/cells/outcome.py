@@ -82,8 +82,9 @@ def steps_of(text):
 
 
 def _is_loss(cell, step):
-    """What no such device offers is no loss; what is offered and fails is, and what only older kernels lack."""
-    if not step.get("optional") or step["ok"]:
+    """What no such device offers is no loss; what is offered and fails is, and what only older kernels lack. What was asked
+    to learn the answer is none."""
+    if not step.get("optional") or step.get("asked") or step["ok"]:
         return False
     # The journey opens the first device.
     return step["step"] in OFFERED.get(cell.devices[0].provider, ()) or step.get("errno") not in (None, *NOT_OFFERED)

@@ -58,7 +58,7 @@ PROGRAMS = {
                           ("-fno-exceptions", "-fno-rtti"), ("-libverbs", "-Wl,-z,now"), node="IBVERBS_1.0"),
     "newest": Program(("harness/cells/newest", "harness/cells/journey/mapped.cc", "harness/cells/journey/step.cc"),
                       ("-fno-exceptions", "-fno-rtti"), ("-libverbs", "-Wl,-z,now")),
-    "control": Program(("harness/cells/control", "harness/cells/journey/found.cc", "harness/cells/journey/mapped.cc",
+    "control": Program(("harness/cells/control", "harness/cells/asks", "harness/cells/journey/found.cc", "harness/cells/journey/mapped.cc",
                         "harness/cells/journey/open.cc", "harness/cells/journey/queue_pair.cc",
                         "harness/cells/journey/step.cc"), ("-fno-exceptions", "-fno-rtti"), ("-libverbs", "-ldl")),
     "bench": Program(("bench/verbs", "harness/cells/journey/queue_pair.cc", "harness/cells/journey/step.cc"),

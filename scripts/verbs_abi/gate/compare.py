@@ -15,6 +15,12 @@ def _failed(row):
     return {test["name"] for test in row.get("tests", ()) if test["result"] == "failed"}
 
 
+def _asked(row, granted=False):
+    """What the cell asked to learn the answer (harness/cells/asks), or what of it was granted."""
+    return {test["name"] for test in row.get("tests", ())
+            if test["name"].startswith("ask:") and (test["result"] == "passed" or not granted)}
+
+
 def pairs(rows, old, new):
     """[(old row, new row)] of the same scenario."""
     there = {_key(row): row for row in rows if row["userland"] == new}
@@ -34,11 +40,21 @@ def _change(before, after):
     won = set(before.get("lost") or ()) - set(after.get("lost") or ())
     won = {name for name in won if not name.startswith("method ")}
     failed, mended = _failed(after) - _failed(before), _failed(before) - _failed(after)
-    if lost or failed:
-        return -1, ", ".join(sorted(f"lost: {name}" for name in lost) + sorted(f"fails: {name}" for name in failed))
-    if won or mended:
-        return 1, ", ".join(sorted(f"has: {name}" for name in won) + sorted(f"passes: {name}" for name in mended))
+    # What only one of both asks for says nothing: its headers name more.
+    both = _asked(before) & _asked(after)
+    granted_before, granted_after = (both & _asked(row, granted=True) for row in (before, after))
+    refuses, grants = granted_before - granted_after, granted_after - granted_before
+    worse = {"lost": lost, "fails": failed, "refuses": refuses}
+    if any(worse.values()):
+        return -1, _told(worse)
+    better = {"has": won, "passes": mended, "grants": grants}
+    if any(better.values()):
+        return 1, _told(better)
     return 0, None
+
+
+def _told(changes):
+    return ", ".join(f"{word}: {name.removeprefix('ask:')}" for word, names in changes.items() for name in sorted(names))
 
 
 def _row(before, after, detail):

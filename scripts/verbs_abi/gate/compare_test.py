@@ -61,6 +61,32 @@ def test_a_test_that_fails_now_is_worse():
     assert gate["worse"][0]["detail"] == "fails: A.B"
 
 
+def asked(name, result):
+    return {"name": f"ask:{name}", "result": result, "message": None}
+
+
+def test_what_was_granted_and_is_refused_now_is_worse():
+    old = [asked("alloc_mw:1", "passed"), asked("cq_ex:sl", "skipped"), asked("open_xrcd", "passed")]
+    new = [asked("alloc_mw:1", "skipped"), asked("cq_ex:sl", "passed"), asked("open_xrcd", "passed")]
+    gate = answer([row("old", tests=old, scenario="control"), row("new", tests=new, scenario="control")])
+    assert gate["worse"][0]["detail"] == "refuses: alloc_mw:1" and gate["result"] == "fail"
+    gate = answer([row("old", tests=old[1:], scenario="control"), row("new", tests=new[1:], scenario="control")])
+    assert gate["better"][0]["detail"] == "grants: cq_ex:sl" and gate["result"] == "pass"
+
+
+def test_what_only_one_of_both_asks_for_says_nothing():
+    tests = [asked("reg_mr_ex", "skipped"), asked("query_port_speed", "passed")]
+    gate = answer([row("old", scenario="control"), row("new", tests=tests, scenario="control")])
+    assert gate["worse"] == gate["better"] == []
+    gate = answer([row("old", tests=tests, scenario="control"), row("new", scenario="control")])
+    assert gate["worse"] == gate["better"] == []
+
+
+def test_steps_that_are_no_asks_tell_by_their_losses():
+    was, now = {"name": "srq", "result": "passed"}, {"name": "srq", "result": "skipped"}
+    assert answer([row("old", tests=[was]), row("new", tests=[now])])["worse"] == []
+
+
 def test_absent_cells_say_nothing():
     assert answer([row("old", "absent"), row("new", "absent")])["result"] == "pass"
 

@@ -6,6 +6,7 @@ its path, the line or the JSON pointer, and what was expected there. An axis may
 matrix/schema/AXIS.json.
 """
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -158,8 +159,9 @@ def _check_once(path, data, schema):
     stamp = paths.cache_dir() / "checked" / hashlib.sha256(content).hexdigest()
     if not stamp.exists():
         check(path, data, schema)
-        stamp.parent.mkdir(exist_ok=True)
-        stamp.touch()
+        with contextlib.suppress(OSError):  # a cache that may only be read, or is full: checked again the next time
+            stamp.parent.mkdir(exist_ok=True)
+            stamp.touch()
 
 
 def _entry(axis, path):

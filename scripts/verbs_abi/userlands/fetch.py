@@ -10,13 +10,13 @@ from verbs_abi.userlands import archive, definition, store
 
 
 def ensure(wanted, *, deep=False, again=False):
-    """Makes the userland ready; returns its Store. Cheap when it is ready already.
+    """Makes the userland ready; returns its Store. Cheap when it is ready already: then only what it runs is looked at.
 
-    deep: check every unpacked file, and unpack anew when one is wrong.
+    deep: check every unpacked file. What is wrong is unpacked anew in either case.
     again: fetch also when it is ready with other versions than the pinned ones.
     """
     place = store.Store(wanted)
-    if not deep and not again and place.is_ready():
+    if not deep and not again and place.is_ready() and not place.changed():
         return place
     try:
         _ensure(place, wanted, deep, again)
@@ -32,7 +32,7 @@ def _ensure(place, wanted, deep, again):
     with Progress(f"userland {wanted.name}") as progress, place.lock(note=progress.note):
         manifest = place.manifest()
         if place.is_ready(manifest):
-            damage = place.damage() if deep else []
+            damage = place.damage() if deep else place.changed()
             if not damage and not (again and manifest["substituted"]):
                 return
             if damage:

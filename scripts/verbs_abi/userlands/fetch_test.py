@@ -3,10 +3,12 @@
 """
 
 import contextlib
+import errno
 import functools
 import http.server
 import json
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -273,6 +275,37 @@ def test_a_mirror_that_is_no_uri_is_refused(world, monkeypatch):
     monkeypatch.setenv("VERBS_ABI_DEBIAN_MIRROR", "not a mirror")
     with pytest.raises(UserError, match="VERBS_ABI_DEBIAN_MIRROR: 'not a mirror' is not a URI"):
         userlands.get(NAME)
+
+
+@pytest.mark.parametrize("name", ["root/usr/lib/x86_64-linux-gnu/libibverbs/libmlx5-rdmav65.so",
+                                  "root/usr/lib/x86_64-linux-gnu/libnl-3.so.200", "root/usr/bin/ibv_devices",
+                                  "root/etc/libibverbs.d/mlx5.driver"])
+def test_what_a_userland_runs_is_checked_at_each_use_and_mended(world, name):
+    here = userlands.get(NAME).root.parent
+    path = here / name
+    content, status = path.read_bytes(), path.stat()
+    path.chmod(0o755)
+    # Of the same length and age: only the time of the change tells.
+    path.write_bytes(bytes(len(content)))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert world.store().state() == ("stale", f"damaged: {name}: changed")
+    assert userlands.get(NAME).root.parent == here and path.read_bytes() == content
+    path.unlink()
+    assert world.store().state()[0] == "stale"
+    assert userlands.get(NAME).root.parent == here and path.read_bytes() == content
+    assert world.store().state() == ("ready", "") and world.leftovers() == []
+
+
+def test_a_cache_that_may_only_be_read_can_be_used(world, monkeypatch):
+    root = userlands.get(NAME).root
+
+    def refuse(*_arguments, **_more):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    for name in ("write_text", "replace", "touch"):
+        monkeypatch.setattr(pathlib.Path, name, refuse)
+    (world.cache / "userlands" / NAME / f"{root.parent.name}.seen").unlink(missing_ok=True)
+    assert userlands.get(NAME).root == root and world.store().state() == ("ready", "")
 
 
 def test_the_deep_check_finds_changed_missing_and_foreign_files_and_mends_them(world):

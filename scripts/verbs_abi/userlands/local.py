@@ -21,9 +21,11 @@ import re
 
 from verbs_abi import matrix, paths
 from verbs_abi.errors import UserError
-from verbs_abi.userlands import rooted, sources, unpacked
+from verbs_abi.userlands import built, rooted, sources, unpacked
 
-SPEC = re.compile(r"(?:(?P<name>[A-Za-z0-9._+-]+)=)?(?P<how>prefix|deb|rpm|src):(?P<what>.+)")
+SPEC = re.compile(r"(?:(?P<name>[^=/:]*)=)?(?P<how>prefix|deb|rpm|src):(?P<what>.*)", re.S)
+# A name of one's own stands in cells' names, in file names and behind --userland.
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 KINDS = {"prefix": "prefix", "deb": "packages", "rpm": "packages", "src": "source"}
 IOCTL_MODES = ("both", "write", "ioctl")
 
@@ -63,17 +65,23 @@ def _package_files(how, what):
     if os.path.isdir(what):
         found = sorted(pathlib.Path(what).glob(f"*.{how}"))
         if not found:
-            raise UserError(f"--userland {how}:{what}: there is no .{how} file in that folder")
+            raise UserError(f"--userland {how}:{what}: there is no .{how} file in that folder",
+                            hint="Name a folder of package files, or the files with commas between them.")
     else:
-        found = [pathlib.Path(text) for text in what.split(",") if text]
+        found = [pathlib.Path(text) for text in ([what] if os.path.isfile(what) else what.split(",")) if text]
     for path in found:
+        if path.suffix != f".{how}":
+            raise UserError(f"--userland {how}:…: {path} is no .{how} file")
         if not path.is_file():
             raise UserError(f"--userland {how}:…: there is no file {path}")
-    return [{"path": str(path.resolve()), "sha256": unpacked.sha256(path)} for path in found]
+    rows = {}
+    for path in found:  # a file that is named twice is one
+        rows.setdefault(unpacked.sha256(path), str(path.resolve()))
+    return [{"path": path, "sha256": digest} for digest, path in rows.items()]
 
 
 def _source(what):
-    place, *options = what.split(",")
+    place, *options = [what] if os.path.isdir(what) else what.split(",")
     mode = "both"
     for option in options:
         key, _, value = option.partition("=")
@@ -88,6 +96,14 @@ def describe(text):
     """The data of the file that registers this place."""
     match = SPEC.fullmatch(text)
     how, what = match["how"], match["what"]
+    if not what.strip(","):
+        raise UserError(f"--userland {text}: no place is named", hint=f"For example {how}:/some/folder")
+    if match["name"] is not None and not NAME.fullmatch(match["name"]):
+        raise UserError(f"--userland {text}: '{match['name']}' cannot be a userland's name",
+                        hint="A name has letters, digits and . _ + -, starts with a letter or digit, and is not longer than 100.")
+    if built.is_name(f"{match['name']}="):
+        raise UserError(f"--userland {text}: names with {built.MARK} mean userlands that are built with others' headers",
+                        hint="Choose another name.")
     data = {"name": match["name"], "kind": KINDS[how], "title": f"{how} {what}", "stack": "rdma-core", "arch": "x86_64"}
     if how in ("deb", "rpm"):
         data["files"] = _package_files(how, what)
@@ -112,14 +128,28 @@ def describe(text):
 
 def register(text):
     """Registers a place; returns the userland's name."""
-    data = describe(text)
+    try:
+        data = describe(text)
+    except OSError as error:
+        raise UserError(f"--userland {text}: {error.filename or text}: {error.strerror}") from error
     name = data["name"]
     folder = matrix.registered_dir()
     if (paths.matrix_dir() / "userlands" / f"{name}.json").exists():
         raise UserError(f"--userland {text}: '{name}' is a userland of the matrix already", hint="Choose another name.")
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}.json"
-    path.write_text(matrix.formatted(data))
+    path, content = folder / f"{name}.json", matrix.formatted(data)
+    try:
+        if not path.exists() or path.read_text() != content:
+            folder.mkdir(parents=True, exist_ok=True)
+            # Whole or not at all: a broken file here would end every command that looks at userlands.
+            scratch = folder / f"{name}.{os.getpid()}.new"
+            try:
+                scratch.write_text(content)
+                scratch.replace(path)
+            finally:
+                scratch.unlink(missing_ok=True)
+    except OSError as error:
+        raise UserError(f"--userland {text} cannot be registered in {folder}: {error.strerror}",
+                        hint="VERBS_ABI_CACHE names another cache folder.") from error
     matrix.get("userlands", name)  # the schema has a say
     return name
 
@@ -149,11 +179,20 @@ def state(local):
         digest = rooted.find(local.path, local.name).digest
     except UserError as error:
         return "gone", error.what
+    except OSError as error:
+        return "gone", f"{error.filename}: {error.strerror}"
     return ("ready", "") if digest == local.digest else ("stale", "other libraries than those that were registered")
 
 
-def get(local, progress=None):
+def get(local):
     """The Userland, unpacked or built first where that is due."""
+    try:
+        return _get(local)
+    except OSError as error:
+        raise UserError(f"userland '{local.name}': {error.filename or local.path}: {error.strerror}") from error
+
+
+def _get(local):
     if local.kind == "packages":
         return unpacked.Unpacked(local).get()
     if not os.path.isdir(local.path):

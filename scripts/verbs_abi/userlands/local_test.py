@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from verbs_abi import errors, matrix, userlands
-from verbs_abi.userlands import local, rooted, sources, unpacked
+from verbs_abi.userlands import local, packages, rooted, sources
 
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
 
@@ -157,14 +157,55 @@ def _newer_libc(tree):
         file.write(b"\0GLIBC_2.99\0")
 
 
+def _folder_instead(tree):
+    (tree / LIBRARIES / "libibverbs.so.1").unlink()
+    (tree / LIBRARIES / "libibverbs.so.1").mkdir()
+
+
+def _pipe_instead(tree):
+    path = library(tree)
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _program_instead(tree):
+    content = bytearray(library(tree).read_bytes())
+    content[16] = 2
+    library(tree).write_bytes(content)
+
+
+def _plugin(tree):
+    return tree / LIBRARIES / "libibverbs/libmlx5-rdmav34.so"
+
+
+def _cut_plugin(tree):
+    path = _plugin(tree).resolve()
+    path.write_bytes(path.read_bytes()[:5000])
+
+
+def _lost_plugin(tree):
+    _plugin(tree).resolve().unlink()
+
+
+def _plugin_from_elsewhere(tree):
+    _plugin(tree).unlink()
+    _plugin(tree).symlink_to("/bin/sh")
+
+
 @pytest.mark.parametrize("spoil, message", [
-    (_no_library, r"there is no libibverbs.so.1 below"),
+    (_folder_instead, r"libibverbs.so.1 is no file"),
+    (_pipe_instead, r"libibverbs.so.1 is no file"),
+    (_program_instead, r"is no shared library \(ELF type 2 instead of 3\)"),
+    (_cut_plugin, r"libmlx5.so.1 is cut off: 5000 bytes of"),
+    (_lost_plugin, r"libmlx5.so.1 is a link to libmlx5.so.1.24.44.0, which is not there"),
+    (_plugin_from_elsewhere, r"libmlx5-rdmav34.so leads to .*, which is outside of"),
+    (_no_library, r"libibverbs.so.1 is a link to libibverbs.so.1.14.44.0, which is not there"),
     (_cut, r"is cut off"),
     (_text, r"is not a library"),
     (_other_machine, r"is for another machine \(64-bit, ELF machine 183\)"),
     (_no_plugins, r"there is no plug-in lib\*-rdmav34.so"),
     (_no_configuration, r"there are no \*.driver files"),
-    (_newer_libc, r"needs glibc 2.99"),
+    (_newer_libc, r"need glibc 2.99"),
 ])
 def test_an_unusable_prefix_is_told_plainly(cache, tree, spoil, message):
     spoil(tree)
@@ -172,7 +213,73 @@ def test_an_unusable_prefix_is_told_plainly(cache, tree, spoil, message):
         ready(f"prefix:{tree}")
 
 
+@pytest.mark.parametrize("text, message", [
+    ("prefix:", "no place is named"), ("deb:,,", "no place is named"),
+    ("..=prefix:{tree}", "'..' cannot be a userland's name"), ("-x=prefix:{tree}", "'-x' cannot be a userland's name"),
+    ("a" * 101 + "=prefix:{tree}", "cannot be a userland's name"), ("=prefix:{tree}", "'' cannot be a userland's name"),
+    ("a b=prefix:{tree}", "'a b' cannot be a userland's name"), ("x+headers=prefix:{tree}", "built with others' headers"),
+    ("prefix:{tree}/a:b", "the path has ':' in it"), ("prefix:{tree}/a\nb", r"the path has '\\n' in it"),
+])
+def test_names_and_places_that_cannot_be_used_are_told_and_not_registered(cache, tree, text, message):
+    for name in ("a:b", "a\nb"):
+        (tree / name).mkdir()
+    with pytest.raises(errors.UserError, match=message):
+        userlands.resolve(text.format(tree=tree))
+    assert list(cache.glob("registered/*")) == [] and list(matrix.load("userlands")) == matrix.shipped("userlands")
+
+
+@pytest.mark.parametrize("name", ["a b", "a%b", "ü", "a,b", "q'\"$x"])
+def test_folders_of_any_other_name_can_be_used(cache, tree, name):
+    shutil.move(tree, tree.parent / name)
+    assert ready(f"prefix:{tree.parent}/{name}").library_dirs[0] == tree.parent / name / LIBRARIES
+
+
+def test_a_registration_is_whole_or_not_at_all(cache, tree, monkeypatch):
+    name = userlands.resolve(f"mine=prefix:{tree}")
+    before = (cache / "registered/mine.json").read_text()
+
+    def full(path, _text):
+        path.touch()
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(pathlib.Path, "write_text", full)
+    assert userlands.resolve(f"mine=prefix:{tree}") == name  # nothing is new
+    with pytest.raises(errors.UserError, match="cannot be registered in .*: No space left on device"):
+        userlands.resolve(f"other=prefix:{tree}")
+    assert [path.name for path in (cache / "registered").iterdir()] == ["mine.json"]
+    assert (cache / "registered/mine.json").read_text() == before
+
+
 # --- package files
+
+def test_packages_of_two_releases_are_no_userland(cache, tree, tmp_path):
+    path = deb(tree, tmp_path / "debs")
+    (tree / "DEBIAN").mkdir()
+    (tree / "DEBIAN/control").write_text("Package: libibverbs1\nVersion: 56.1-2\nArchitecture: amd64\n"
+                                         "Maintainer: Nobody <nobody@example.org>\nDescription: made for a test\n")
+    subprocess.run(["dpkg-deb", "-Znone", "-b", str(tree), str(path.parent / "other.deb")], check=True, capture_output=True)
+    with pytest.raises(errors.UserError, match="two versions of libibverbs1") as caught:
+        ready(f"deb:{path.parent}")
+    assert caught.value.details == (f"44.0: {path}", f"56.1: {path.parent}/other.deb")
+    assert leftovers(cache) == []
+
+
+def test_the_version_is_told_whatever_the_file_is_called(cache, tree, tmp_path):
+    path = deb(tree, tmp_path / "debs").rename(tmp_path / "any, name.deb")
+    name = userlands.resolve(f"deb:{path}")
+    assert local.version(local.from_entry(matrix.get("userlands", name))) == "unknown"
+    assert userlands.get(name).source_version == "44.0"
+    assert local.version(local.from_entry(matrix.get("userlands", name))) == "44.0"
+
+
+def test_a_damaged_note_of_what_was_unpacked(cache, tree, tmp_path):
+    name = userlands.resolve(f"deb:{deb(tree, tmp_path / 'debs')}")
+    manifest = userlands.get(name).root.parent / "manifest.json"
+    for text in ("", "[]", "{}", '{"files": []}'):
+        manifest.write_text(text)
+        with pytest.raises(errors.UserError, match="manifest.json is damaged"):
+            userlands.get(name)
+
 
 def test_deb_files(cache, tree, tmp_path):
     found = ready(f"deb:{deb(tree, tmp_path / 'debs').parent}")
@@ -204,7 +311,7 @@ def test_a_path_that_leaves_the_root_is_refused(cache, tmp_path):
 def test_another_name_in_the_same_rpm_is_unpacked(cache, tmp_path):
     root = tmp_path / "root"
     root.mkdir()
-    unpacked.UNPACK[".rpm"](rpm_of_one_file(tmp_path / "good.x86_64.rpm", "./good"), root)
+    packages.unpack(rpm_of_one_file(tmp_path / "good.x86_64.rpm", "./good"), root)
     assert (root / "good").read_text() == "out"
 
 
@@ -247,9 +354,16 @@ def test_a_package_that_went_away_is_gone_unless_it_is_unpacked(cache, tree, tmp
 def test_changed_files_in_the_cache_are_noticed(cache, tree, tmp_path):
     name = userlands.resolve(f"deb:{deb(tree, tmp_path / 'debs')}")
     root = userlands.get(name).root
-    with open(library(root), "ab") as file:
-        file.write(b"\0")
-    with pytest.raises(errors.UserError, match="its unpacked files were changed"):
+    netlink = next((root / LIBRARIES).glob("libnl-3.so.200.*"))
+    content = netlink.read_bytes()
+    netlink.write_bytes(bytes(len(content)))
+    with pytest.raises(errors.UserError, match="its unpacked files were changed") as caught:
+        userlands.get(name)
+    assert caught.value.details == (f"root/{LIBRARIES}/{netlink.name}: changed",)
+    netlink.write_bytes(content)
+    userlands.get(name)
+    library(root).unlink()
+    with pytest.raises(errors.UserError, match=r"libibverbs.so.1.14.44.0: missing"):
         userlands.get(name)
 
 
@@ -260,7 +374,7 @@ def test_no_space_is_said_and_leaves_nothing(cache, tree, tmp_path, monkeypatch)
         (root / "half").write_text("half")
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setitem(unpacked.UNPACK, ".deb", full)
+    monkeypatch.setattr(packages, "unpack", full)
     with pytest.raises(errors.UserError, match="cannot be put into the cache .*No space left"):
         ready(f"deb:{path}")
     assert leftovers(cache) == []
@@ -288,6 +402,16 @@ def test_ioctl_modes_are_userlands_of_their_own(cache, tmp_path):
     assert len(names) == 3
     with pytest.raises(errors.UserError, match="unknown option 'ioctl_mode=none'"):
         userlands.resolve(f"src:{tmp_path},ioctl_mode=none")
+
+
+def test_a_name_may_go_on_to_another_tree(cache, tmp_path):
+    """CMake refuses a build folder that was configured for other sources."""
+    for tree in ("one", "two"):
+        for name in ("libibverbs/CMakeLists.txt", "CMakeLists.txt", "providers/x"):
+            (tmp_path / tree / name).parent.mkdir(exist_ok=True, parents=True)
+            (tmp_path / tree / name).write_text("cmake_minimum_required(VERSION 3.10)\nproject(x C)\n")
+        with pytest.raises(errors.UserError, match="there is no libibverbs.so.1 below"):  # it builds, and nothing
+            ready(f"mine=src:{tmp_path}/{tree}")
 
 
 def test_a_build_that_fails_tells_its_errors(cache, tmp_path, monkeypatch):

@@ -25,6 +25,10 @@ VERSIONED = re.compile(r"libibverbs\.so\.1\.\d+\.(\d+(?:\.\d+)*)")
 # What else of a root makes a userland another one.
 DIGESTED = re.compile(r"lib(ibverbs|rdmacm|ibumad|ibmad|ibnetdisc|mlx\d|efa|hns|mana|ionic|bnxt_re)\.so\.[0-9.]+|lib.+-rdmav\d+\.so")
 EM_X86_64 = 62
+ET_DYN = 3
+NEEDED_LIBC = re.compile(rb"GLIBC_2\.(\d{1,3})[.\0]")
+# What the dynamic linker's and the shim's variables separate paths with.
+MARKS = ":;=\n"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,16 +44,21 @@ class Parts:
     built_providers: str | None
     built_config: str | None
     digest: str
+    needs_libc: int
 
 
-def _library(root, name):
+def _library(root, name, where=None):
     for folder in LIBRARY_DIRS:
         path = root / folder / LIBRARY
+        if path.is_symlink() and not path.exists():
+            raise UserError(f"userland '{name}': {path} is a link to {os.readlink(path)}, which is not there",
+                            hint="Was the unpacking interrupted?")
         if path.exists():
             return path
-    raise UserError(f"userland '{name}': there is no {LIBRARY} below {root}",
+    raise UserError(f"userland '{name}': there is no {LIBRARY} " + (f"in {where}" if where else f"below {root}"),
                     details=["looked in " + ", ".join(LIBRARY_DIRS)],
-                    hint="The folder must be one that rdma-core was installed or unpacked into.")
+                    hint="Packages with the providers alone are not enough." if where else
+                    "The folder must be one that rdma-core was installed or unpacked into.")
 
 
 def version(root, name):
@@ -61,11 +70,16 @@ def version(root, name):
 def _check_machine(path, content, name):
     if content[:4] != b"\x7fELF" or len(content) < 64:
         raise UserError(f"userland '{name}': {path} is not a library", hint="Was the unpacking interrupted?")
-    machine = struct.unpack_from("<H", content, 18)[0]
-    if content[4] != 2 or machine != EM_X86_64:
-        width = "64" if content[4] == 2 else "32"
-        raise UserError(f"userland '{name}': {path} is for another machine ({width}-bit, ELF machine {machine})",
+    order = {1: "little", 2: "big"}.get(content[5])
+    kind, machine = (int.from_bytes(content[at:at + 2], order or "little") for at in (16, 18))
+    if (content[4], order, machine) != (2, "little", EM_X86_64):
+        told = ", ".join([{1: "32-bit", 2: "64-bit"}.get(content[4], f"ELF class {content[4]}"), f"ELF machine {machine}",
+                          *(["big-endian"] if order == "big" else [])])
+        raise UserError(f"userland '{name}': {path} is for another machine ({told})",
                         hint="Only x86-64 libraries can be used here.")
+    if kind != ET_DYN:
+        raise UserError(f"userland '{name}': {path} is no shared library (ELF type {kind} instead of {ET_DYN})",
+                        hint="Was another file put in its place?")
     # An ELF file ends with its section headers, so half a file is noticed.
     end = struct.unpack_from("<Q", content, 40)[0] + struct.unpack_from("<HH", content, 58)[0] * struct.unpack_from(
         "<H", content, 60)[0]
@@ -74,22 +88,46 @@ def _check_machine(path, content, name):
                         hint="Was the unpacking interrupted?")
 
 
-def digest_of(*folders):
-    """One digest over rdma-core's libraries in these folders: names and contents."""
-    total = hashlib.sha256()
+def _contents(folders, root, name, where):
+    """(path, content) of rdma-core's libraries in these folders, each checked: a file, or a link to one below `root`."""
     for folder in sorted(set(folders)):
         for path in sorted(folder.iterdir()):
-            if DIGESTED.fullmatch(path.name) and path.is_file():
-                total.update(path.name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
-    return total.hexdigest()[:16]
+            if not DIGESTED.fullmatch(path.name):
+                continue
+            here = pathlib.Path(os.path.realpath(path))
+            shown = f"{path.relative_to(root)} of {where}" if where else path
+            if root not in here.parents:
+                raise UserError(f"userland '{name}': {shown} leads to {here}, which is outside of " +
+                                ("them" if where else str(root)), hint="A userland runs with its own libraries alone.")
+            if not here.is_file():
+                raise UserError(f"userland '{name}': {shown} " + (f"is a link to {os.readlink(path)}, which is not there"
+                                                                 if path.is_symlink() else "is no file"),
+                                hint="Was the unpacking interrupted?")
+            content = here.read_bytes()
+            _check_machine(shown, content, name)
+            yield path, content
 
 
-def find(root, name):
-    """The Parts below `root`. Ends with a sentence when it holds no usable rdma-core."""
+def _digest(folders, root, name, where):
+    """(digest over names and contents of rdma-core's libraries in these folders, the N of the newest GLIBC_2.N they need)."""
+    total, libc = hashlib.sha256(), 0
+    for path, content in _contents(folders, root, name, where):
+        total.update(path.name.encode() + b"\0" + hashlib.sha256(content).digest())
+        libc = max([libc, *(int(found) for found in NEEDED_LIBC.findall(content))])
+    return total.hexdigest()[:16], libc
+
+
+def find(root, name, where=None):
+    """The Parts below `root`. Ends with a sentence when it holds no usable rdma-core. where: what to call the root."""
     root = pathlib.Path(os.path.realpath(root))
-    library = _library(root, name)
+    for mark in set(MARKS) & set(str(root)):
+        raise UserError(f"userland '{name}': the path has {mark!r} in it, which separates paths: {root}",
+                        hint="Rename the folder, or bind it to another place.")
+    library = _library(root, name, where)
+    if not library.is_file():
+        raise UserError(f"userland '{name}': {library} is no file", hint="Was the unpacking interrupted?")
     content = library.read_bytes()
-    _check_machine(library, content, name)
+    _check_machine(f"{library.relative_to(root)} of {where}" if where else library, content, name)
     plugin, suffix = PLUGIN.search(content), SUFFIX.search(content)
     if suffix is None:
         raise UserError(f"userland '{name}': {library} does not tell the names of its plug-ins",
@@ -112,19 +150,16 @@ def find(root, name):
     config = next((folder for folder in configs if list(folder.glob("*.driver"))), None)
     if config is None:
         raise UserError(f"userland '{name}': there are no *.driver files",
-                        details=[f"looked in {folder}" for folder in configs])
+                        details=[f"looked in {folder}" for folder in dict.fromkeys(configs)],
+                    hint="Without them libibverbs loads no provider; etc/libibverbs.d belongs to the userland.")
     private = PRIVATE.search(content)
     include = next((root / folder for folder in INCLUDE_DIRS if (root / folder / "infiniband/verbs.h").exists()),
                    root / INCLUDE_DIRS[0])
+    digest, needs_libc = _digest((library_dir, pathlib.Path(os.path.realpath(providers))), root, name, where)
     return Parts(library_dir=library_dir, providers_dir=pathlib.Path(os.path.realpath(providers)),
                  config_dir=pathlib.Path(os.path.realpath(config)), include_dir=include, plugin_suffix=suffix,
                  private_abi=private[1].decode() if private else "", built_config=built,
-                 built_providers=plugin[1].decode() if plugin else None, digest=digest_of(library_dir, providers))
-
-
-def needed_libc(path):
-    """The highest GLIBC_2.N that a library names, as N."""
-    return max((int(found) for found in re.findall(rb"GLIBC_2\.(\d+)[.\0]", path.read_bytes())), default=0)
+                 built_providers=plugin[1].decode() if plugin else None, digest=digest, needs_libc=needs_libc)
 
 
 def userland(name, root, *, version, libc_root=None, loader=None, stack="rdma-core"):
@@ -133,9 +168,8 @@ def userland(name, root, *, version, libc_root=None, loader=None, stack="rdma-co
     root = pathlib.Path(os.path.realpath(root))
     if libc_root is None:
         have = int(os.confstr("CS_GNU_LIBC_VERSION").split(".")[1])
-        need = needed_libc(parts.library_dir / LIBRARY)
-        if need > have:
-            raise UserError(f"userland '{name}': its {LIBRARY} needs glibc 2.{need}, this machine has 2.{have}",
+        if parts.needs_libc > have:
+            raise UserError(f"userland '{name}': its libraries need glibc 2.{parts.needs_libc}, this machine has 2.{have}",
                             hint="Give the C library's packages too (libc6, libgcc-s1 or glibc, libgcc).")
     directories = [parts.library_dir, parts.providers_dir]
     if libc_root is not None:

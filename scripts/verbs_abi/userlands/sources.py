@@ -45,6 +45,8 @@ def _run(command, what, folder, log):
                                    timeout=SECONDS, check=False)
         except FileNotFoundError as error:
             raise UserError(f"{what}: there is no program {error.filename}", hint="apt-get install cmake ninja-build") from error
+        except subprocess.TimeoutExpired as error:
+            raise UserError(f"{what} was ended after {SECONDS} s", hint=f"What it did stands in {log}") from error
     if ended.returncode:
         lines = log.read_text(errors="replace").splitlines()
         told = [line for line in lines if re.search(r"\berror\b|CMake Error|No space left", line, re.I)] or lines
@@ -75,6 +77,9 @@ def get(local):
         wanted = hashlib.sha256(repr(command).encode()).hexdigest()
         if not configured.exists() or not mark.exists() or mark.read_text() != wanted:
             progress.update("configuring")
+            # What was configured for another tree or in another way, or half, is nothing to go on from.
+            (folder / "CMakeCache.txt").unlink(missing_ok=True)
+            shutil.rmtree(folder / "CMakeFiles", ignore_errors=True)
             _run(command, f"configuring {tree}", folder, log)
             mark.write_text(wanted)
         progress.update("building")

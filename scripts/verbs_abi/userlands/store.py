@@ -6,6 +6,7 @@
     CACHE/userlands/NAME/DIGEST/libc/        its own C library, where it has one
     CACHE/userlands/NAME/DIGEST/manifest.json   what was unpacked; written last
     CACHE/userlands/NAME/DIGEST/files.json   digest of every file, for the deep check
+    CACHE/userlands/NAME/DIGEST.seen         when its libraries and programs were looked at last
     CACHE/userlands/NAME/current             link to the DIGEST in use
     CACHE/userlands/NAME/gone                why the last fetch found packages missing
 
@@ -24,7 +25,7 @@ import tempfile
 
 from verbs_abi import locks, paths
 from verbs_abi.errors import UserError
-from verbs_abi.userlands import archive, definition
+from verbs_abi.userlands import archive, definition, seen
 
 # Packages of suites before the merge of /lib into /usr/lib unpack to the same places as later ones.
 MERGED = ("bin", "sbin", "lib", "lib64")
@@ -77,6 +78,9 @@ class Store:
         manifest = self.manifest()
         if manifest is not None:
             if self.is_ready(manifest):
+                changed = self.changed()
+                if changed:
+                    return "stale", "damaged: " + "; ".join(changed[:3])
                 return "ready", "; ".join(map(substitution_text, manifest["substituted"]))
             if manifest.get("wanted") == self.definition.pin_digest():
                 return "stale", "files are missing"
@@ -85,6 +89,19 @@ class Store:
             return "gone", self._gone.read_text().strip()
         except OSError:
             return "not fetched", ""
+
+    def changed(self):
+        """The check at each use: libraries and programs against their digests. Returns what is wrong, at most 20."""
+        here = self.current()
+        stamp = self.folder / f"{here.name}.seen"
+        if seen.unchanged(here, stamp):
+            return []
+        try:
+            recorded = json.loads((here / "files.json").read_text())
+        except (OSError, ValueError):
+            return ["files.json cannot be read"]
+        run = {name: digest for name, digest in recorded.items() if seen.RUN.fullmatch(name)}
+        return seen.changed(here, run, stamp)[:20]
 
     def damage(self):
         """The deep check: every file against its digest. Returns what is wrong, at most 20."""

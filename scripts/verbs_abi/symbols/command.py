@@ -52,6 +52,8 @@ def handle(arguments):
                     "new": one.new} for one in found], sys.stdout, indent=1)
         print()
     else:
+        if not found:
+            print(f"{facts[0]['name']} and {facts[1]['name']} export the same")
         for severity in ("breaks", "attention", "news"):
             rows = [one for one in found if one.severity == severity]
             if rows:

@@ -9,8 +9,11 @@ A version that ends in @ is the default one: what the linker binds new programs 
 in matrix/symbols; `python3 -m verbs_abi.symbols.read NAME…` (in scripts/) writes them.
 """
 
+import contextlib
 import json
+import os
 import re
+import struct
 import sys
 
 from elftools.common.exceptions import ELFError
@@ -25,6 +28,10 @@ DEFAULT = "@"
 # Bit of .gnu.version that says: not the default version.
 HIDDEN = 0x8000
 GLOBAL = ("STB_GLOBAL", "STB_WEAK")
+# What elftools raises for files whose headers lead nowhere.
+DAMAGED = (ELFError, ArithmeticError, AssertionError, AttributeError, LookupError, OSError, TypeError, ValueError, struct.error)
+# libibverbs of 65.0 has 19 nodes; a damaged count would be followed for minutes.
+NODES = 1000
 
 
 def of_library(path):
@@ -32,8 +39,10 @@ def of_library(path):
     with open(path, "rb") as file:
         try:
             return _of_elf(ELFFile(file))
-        except (ELFError, KeyError, AssertionError) as error:
-            raise UserError(f"the symbols of {path} cannot be read: {error or type(error).__name__}") from error
+        except DAMAGED as error:
+            told = str(error) if isinstance(error, ELFError) and str(error) else "its tables contradict each other"
+            raise UserError(f"the symbols of {path} cannot be read: {told}",
+                            hint="It is damaged, or no shared library of rdma-core.") from error
 
 
 def _of_elf(elf):
@@ -42,6 +51,8 @@ def _of_elf(elf):
     defined = elf.get_section_by_name(".gnu.version_d")
     if dynamic is None or defined is None or versions is None:
         raise ELFError("it has no versioned symbols")
+    if defined["sh_info"] > NODES or versions.num_symbols() != dynamic.num_symbols():
+        raise ELFError("its tables contradict each other")
     names = {}
     for definition, auxiliary in defined.iter_versions():
         names[definition["vd_ndx"]] = (next(iter(auxiliary)).name, definition["vd_flags"] & 1)
@@ -56,6 +67,8 @@ def _of_elf(elf):
         if base:
             continue
         symbols.setdefault(symbol.name, set()).add(node + ("" if number & HIDDEN else DEFAULT))
+    if not symbols:
+        raise ELFError("it exports nothing")
     # The node that is the library's own name is none.
     nodes = sorted(name for name, base in names.values() if not base)
     return {"nodes": nodes, "symbols": {name: sorted(symbols[name]) for name in sorted(symbols)}}
@@ -78,13 +91,16 @@ def facts(name):
     """The facts of a userland by name, kept in the cache under its digest."""
     userland = userlands.get(name)
     path = paths.cache_dir() / "symbols" / f"{userland.name}-{userland.digest}-1.json"
-    if path.exists():
-        return json.loads(path.read_text())
+    with contextlib.suppress(OSError, ValueError):  # not there yet, or damaged: read again
+        found = json.loads(path.read_text())
+        if isinstance(found, dict) and found.keys() == {"name", "private_abi", "providers", "libraries"}:
+            return found
     found = of_userland(userland)
-    path.parent.mkdir(exist_ok=True)
-    scratch = path.with_suffix(".new")
-    scratch.write_text(json.dumps(found))
-    scratch.replace(path)
+    with contextlib.suppress(OSError):  # a cache that may only be read
+        path.parent.mkdir(exist_ok=True)
+        scratch = path.with_suffix(f".{os.getpid()}.new")
+        scratch.write_text(json.dumps(found))
+        scratch.replace(path)
     return found
 
 

@@ -3,11 +3,12 @@
 
 import json
 import os
+import random
 import subprocess
 
 import pytest
 
-from verbs_abi import errors, userlands
+from verbs_abi import cli, errors, userlands
 from verbs_abi.symbols import compare, minimums, read
 
 RELEASES = ("deb-33.2", "deb-44.0", "deb-56.1", "deb-65.0")
@@ -155,3 +156,46 @@ def test_what_is_no_library_is_said(tmp_path):
     (tmp_path / "libibverbs.so.1").write_text("text")
     with pytest.raises(errors.UserError, match="the symbols of .*libibverbs.so.1 cannot be read"):
         read.of_library(tmp_path / "libibverbs.so.1")
+
+
+def _damaged(content, chance, kind):
+    """A library that was cut off, or whose header, tables or first third have bytes of chance."""
+    spoilt = bytearray(content)
+    tables = int.from_bytes(content[40:48], "little")
+    if kind == "cut":
+        return spoilt[:chance.randrange(len(content))]
+    first, last, count = {"header": (0, 64, 3), "sections": (tables, len(content), 6), "text": (0, len(content) // 3, 300)}[kind]
+    for _ in range(count):
+        spoilt[chance.randrange(first, last)] = chance.randrange(256)
+    return spoilt
+
+
+@pytest.mark.parametrize("kind", ["cut", "header", "sections", "text"])
+def test_damaged_libraries_are_told_as_such(tmp_path, kind):
+    content = (userlands.get("deb-44.0").library_dirs[0] / "libefa.so.1").read_bytes()
+    chance, told = random.Random(1), 0
+    for _ in range(60):
+        (tmp_path / "libefa.so.1").write_bytes(_damaged(content, chance, kind))
+        try:
+            assert read.of_library(tmp_path / "libefa.so.1")["symbols"]
+        except errors.UserError as error:
+            assert error.what.startswith(f"the symbols of {tmp_path}/libefa.so.1 cannot be read: ")
+            told += 1
+    assert told >= 20
+
+
+def test_a_damaged_note_in_the_cache_is_made_anew(tmp_path, monkeypatch):
+    facts = read.facts("deb-44.0")
+    userland = userlands.get("deb-44.0")
+    monkeypatch.setattr(userlands, "get", lambda name: userland)
+    monkeypatch.setenv("VERBS_ABI_CACHE", str(tmp_path))
+    assert read.facts("deb-44.0") == facts
+    (note,) = (tmp_path / "symbols").iterdir()
+    for text in ("", "[]", "{}", "\0"):
+        note.write_text(text)
+        assert read.facts("deb-44.0") == facts and json.loads(note.read_text()) == facts
+
+
+def test_the_same_twice_is_said(capsys):
+    assert cli.main(["symbols", "deb-44.0", "deb-44.0"]) == 0
+    assert capsys.readouterr().out == "deb-44.0 and deb-44.0 export the same\n"

@@ -9,7 +9,7 @@ import sys
 
 from verbs_abi import userlands
 from verbs_abi.cells import clients, ids, negotiation, plans, turning
-from verbs_abi.errors import EXIT_OK, EXIT_UNEXPECTED, EXIT_USAGE, UserError, unknown
+from verbs_abi.errors import EXIT_OK, EXIT_UNEXPECTED, EXIT_USAGE, UserError
 from verbs_abi.gate import compare
 from verbs_abi.reports import model
 from verbs_abi.run import command as run
@@ -28,7 +28,7 @@ def register(subparsers):
         epilog="Exit status: 0 yes, 1 no, 2 usage or set-up error, or cells that could not be run.")
     parser.add_argument("--old", required=True, metavar="USERLAND", help="a name, or a place as for run --userland")
     parser.add_argument("--new", required=True, metavar="USERLAND", help="the same")
-    parser.add_argument("--kernels", metavar="PATTERNS", help="only these, with commas between: debian-*,linux-6.1")
+    parser.add_argument("--kernels", metavar="PATTERNS", help="only these, with commas between: debian-*,linux-6.6")
     parser.add_argument("--plan", default=PLAN, help="default: %(default)s")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="cells at once; default: %(default)s")
     parser.add_argument("--resume", action="store_true", help="go on with the run that --out holds")
@@ -41,15 +41,20 @@ def cells_of(plan, kernels, old, new):
 
     Not those that run tests which a release brings along: two releases have different ones.
     """
-    patterns = [text for text in (kernels or "*").split(",") if text]
+    patterns = ["*"] if kernels is None else [text.strip() for text in kernels.split(",") if text.strip()]
+    if not patterns:
+        raise UserError(f"--kernels {kernels!r} names no kernel", hint="Without --kernels all of the plan's are run.")
     known = list(ids.kernels())
     for pattern in patterns:
         if not fnmatch.filter(known, pattern):
-            raise unknown("kernel", pattern, known)
+            ids.check_kernel(pattern)
     scenarios = dict.fromkeys(
         dataclasses.replace(cell, userland="") for cell in plans.load(plan)
         if any(fnmatch.fnmatchcase(cell.kernel, pattern) for pattern in patterns)
         and not clients.brings_tests(cell.scenario))
+    if not scenarios:
+        raise UserError(f"plan {plan} has no cell that could be compared" + (f" on {kernels}" if kernels else ""),
+                        hint="verbs-abi list cells --plan tells a plan's cells.")
     return [dataclasses.replace(cell, userland=name) for name in (old, new) for cell in scenarios]
 
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Which cells two releases are compared by."""
 
-from verbs_abi import matrix
+import pytest
+
+from verbs_abi import errors, matrix
 from verbs_abi.cells import ids, plans
 from verbs_abi.gate import command
 
@@ -29,3 +31,17 @@ def test_every_driver_stands_in_the_plan_with_every_route_of_each_release_and_ke
                     for userland in ("deb-33.2", "deb-44.0", "deb-56.1", "deb-65.0") for kernel in ids.kernels() for route in routes
                     if not any((userland, kernel, provider, route, scenario) in cells for scenario in scenarios)]
     assert lacking == []
+
+
+@pytest.mark.parametrize("kernels, message", [
+    ("", "names no kernel"), (",,", "names no kernel"), (" , ", "names no kernel"), ("nope", "unknown kernel 'nope'"),
+    ("debian-6.1.192,nope", "unknown kernel 'nope'"), ("linux-6.1", "'linux-6.1' is no kernel to run on")])
+def test_no_kernel_is_no_yes(kernels, message):
+    with pytest.raises(errors.UserError, match=message):
+        command.cells_of("gate", kernels, "deb-44.0", "deb-56.1")
+
+
+def test_a_plan_without_cells_to_compare_is_no_yes(monkeypatch):
+    monkeypatch.setattr(command.plans, "load", lambda _name: [])
+    with pytest.raises(errors.UserError, match="has no cell that could be compared on debian-6.1.192"):
+        command.cells_of("gate", "debian-6.1.192", "deb-44.0", "deb-56.1")

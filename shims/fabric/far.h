@@ -69,6 +69,9 @@ class Far final : public Pollable {
   void Enlist(Flow& flow);
   void Delist(Flow& flow);
   void Starve(Endpoint& endpoint);
+  // There is no room for the flow's first request: has its reader made none for as long as one may
+  // stall?
+  bool IsStuck(Flow& flow);
   // Takes back what the other process has not taken yet; waits for what it has.
   void Withdraw(Flow& flow);
 
@@ -105,6 +108,7 @@ class Far final : public Pollable {
   bool Tend();
   bool IsGone(int peer, uint64_t identity);
   bool BuryStarved();
+  bool HasStuck() const;
   void PushUnsent(Flow& flow);
   void ResumeAll();
 

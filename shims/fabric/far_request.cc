@@ -301,12 +301,34 @@ bool Far::BuryStarved() {
   return found;
 }
 
+bool Far::IsStuck(Flow& flow) {
+  const OutChannel& channel = out[static_cast<size_t>(flow.place.peer)];
+  const uint64_t now = sys::MonotonicNs();
+  const Ring* ring = channel.writer.ring();
+  const uint64_t tail = ring == nullptr ? 0 : ring->tail.load(std::memory_order_relaxed);
+  if (flow.stuck_ns == 0 || flow.stuck_tail != tail) {
+    flow.stuck_ns = now;
+    flow.stuck_tail = tail;
+  }
+  return now - flow.stuck_ns > StallNs(*flow.endpoint);
+}
+
+// True: one of those who wait for room has waited for as long as it may.
+bool Far::HasStuck() const {
+  const uint64_t now = sys::MonotonicNs();
+  return std::any_of(starved.begin(), starved.end(), [&](const Endpoint* endpoint) {
+    const Flow* flow = endpoint->flow;
+    return flow != nullptr && flow->stuck_ns != 0 && now > flow->stuck_ns &&
+           now - flow->stuck_ns > StallNs(*endpoint);
+  });
+}
+
 bool Far::Tend() {
   bool worked = false;
   const uint64_t now = sys::MonotonicNs();
   const bool look = now - looked_ns_ > kLookNs;
   if (look) looked_ns_ = now;
-  if (look && !starved.empty()) worked |= BuryStarved();
+  if (look && !starved.empty()) worked |= BuryStarved() || HasStuck();
   const std::vector<Flow*> copy = flows;
   for (Flow* flow : copy) {
     if (std::find(flows.begin(), flows.end(), flow) == flows.end()) continue;
@@ -399,9 +421,20 @@ Outcome SendFar(Requester& requester, const FarPlace& place) {
   pending.reads = reads;
   if (!far.Push(flow, requester, pending)) {
     flow.pending.pop_back();
-    if (flow.pending.empty()) far.Starve(endpoint);
-    return requester.Wait();
+    if (!flow.pending.empty()) return requester.Wait();
+    const bool lost = endpoint.service == Service::kUc;
+    const bool for_ever =
+        !lost && (endpoint.timeout == 0 || endpoint.retry_count == Endpoint::kForever);
+    if (for_ever || !far.IsStuck(flow)) {
+      far.Starve(endpoint);
+      return requester.Wait();
+    }
+    // As of a process that took the request up and then stood still.
+    flow.stuck_ns = 0;
+    endpoint.sq_psn = endpoint.sent_psn = (message.psn + message.packets) & kPsnMask;
+    return lost ? Outcome::kDone : requester.FailNow(Status::kRetryExceeded);
   }
+  flow.stuck_ns = 0;
   if (reads) ++flow.reads;
   endpoint.sq_psn = endpoint.sent_psn = (pending.psn + pending.packets) & kPsnMask;
   far.Enlist(flow);

@@ -58,6 +58,9 @@ struct Flow {
   uint64_t retry_at_ns = 0;  // kNever: nothing but the peer's coming back helps
   uint32_t rnr_tries = 0, silent_tries = 0;
   uint64_t moved_ns = 0;  // sys::MonotonicNs of the last answer, or of sending after none
+  // While the ring has no room for the first request: since when its reader made none (0: there
+  // was), and how far that reader had come.
+  uint64_t stuck_ns = 0, stuck_tail = 0;
   static constexpr uint64_t kNever = ~0ULL;
 };
 

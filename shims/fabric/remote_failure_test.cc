@@ -87,6 +87,29 @@ TEST_F(RemoteFailure, ARingThatTheDeadLeftFullHoldsNobodyUp) {
   EXPECT_EQ(second.status, Status::kRetryExceeded);
 }
 
+// Nor does one that stands still behind it: the time is that of any answer.
+TEST_F(RemoteFailure, ARingThatTheStoppedLeftFullHoldsNobodyUpForLong) {
+  ASSERT_NO_FATAL_FAILURE(PostToTheStopped(Opcode::kWrite));
+  SetStallLimit(200000000);
+  {
+    std::lock_guard lock(Lock());
+    DropSent(own);
+  }
+  own.state = EndpointState::kRts;
+  Completion second;
+  ASSERT_EQ(Post(Request(Opcode::kWrite, 0, 8), &second), Outcome::kRetry);
+  uint32_t attempt = 1;
+  const auto again = [&] { return Post(Request(Opcode::kWrite, 0, 8), &second, attempt++); };
+  ASSERT_EQ(again(), Outcome::kRetry) << "it may go on yet";
+  ASSERT_TRUE(Until([&] { return again() == Outcome::kDone; }));
+  EXPECT_EQ(second.status, Status::kRetryExceeded);
+  own.state = EndpointState::kRts;
+  own.service = Service::kUc;
+  ASSERT_TRUE(Until([&] { return again() == Outcome::kDone; }));
+  EXPECT_EQ(second.status, Status::kSuccess) << "nobody answers on UC";
+  kill(other, SIGCONT);
+}
+
 TEST_F(RemoteFailure, ADestroyedQueuePairIsSilent) {
   Start(Service::kRc);
   own.retry_count = 3;

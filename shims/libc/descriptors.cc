@@ -7,6 +7,7 @@
 #include <mutex>
 #include <type_traits>
 
+#include "shims/libc/mappings.h"
 #include "shims/libc/paths.h"
 #include "shims/sys/sys.h"
 
@@ -92,9 +93,16 @@ int g_process;
 // There may be descriptions of another process, and that they are used was not told yet.
 std::atomic<bool> g_inherited{false};
 
-void BeforeFork() { TheTable().mutex.lock(); }
-void AfterForkInParent() { TheTable().mutex.unlock(); }
+void BeforeFork() {
+  TheTable().mutex.lock();
+  LockMappings();
+}
+void AfterForkInParent() {
+  UnlockMappings();
+  TheTable().mutex.unlock();
+}
 void AfterForkInChild() {
+  UnlockMappings();
   TheTable().mutex.unlock();
   g_process = sys::GetPid();
   g_inherited.store(TheTable().end != 0, std::memory_order_relaxed);

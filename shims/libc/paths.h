@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "harness/world/image.h"
+#include "shims/libc/readable.h"
 #include "shims/libc/state.h"
 
 // From the paths that the process knows to the places where things stand, and back.
@@ -37,16 +38,20 @@ struct PathFilter {
 };
 extern PathFilter g_filter;
 
-// Cheap first question; false for nearly every path of a program.
+// Cheap first question; false for nearly every path of a program, and for what leads nowhere: the
+// machine answers EFAULT.
 inline bool MayConcern(const char* path) {
-  if (!Active() || path == nullptr) return false;
-  if (path[0] == '/') return g_filter.second_char[static_cast<unsigned char>(path[1])];
-  return g_filter.relative || (path[0] == '.' && path[1] == '.');
+  if (!Active() || path == nullptr || !CanReadStart(path)) return false;
+  const bool may = path[0] == '/' ? g_filter.second_char[static_cast<unsigned char>(path[1])]
+                                  : g_filter.relative || (path[0] == '.' && path[1] == '.');
+  return __builtin_expect(may, 0) && CanReadText(path);
 }
 inline bool MayConcern(int dirfd, const char* path) {
-  if (dirfd == AT_FDCWD || (path != nullptr && path[0] == '/')) return MayConcern(path);
-  return path != nullptr &&
-         ((BitsOf(dirfd) & kDirectory) != 0 || (path[0] == '.' && path[1] == '.' && Active()));
+  if (dirfd == AT_FDCWD) return MayConcern(path);
+  if (!Active() || path == nullptr || !CanReadStart(path)) return false;
+  if (path[0] == '/') return MayConcern(path);
+  return ((BitsOf(dirfd) & kDirectory) != 0 || (path[0] == '.' && path[1] == '.')) &&
+         CanReadText(path);
 }
 
 // Where the path leads. `follow`: a last component that is a link is followed (decides for

@@ -13,6 +13,7 @@
 
 #include "harness/world/world.h"
 #include "shims/libc/descriptors.h"
+#include "shims/libc/mappings.h"
 #include "shims/libc/originals.h"
 #include "shims/sys/blocking.h"
 #include "shims/sys/sys.h"
@@ -47,26 +48,26 @@ union Unguarded {
   return result;
 }
 
+// The same: rdma_cm's events are asked for by writing.
 [[gnu::noinline]] ssize_t WriteFake(int fd, const void* buffer, size_t size) {
-  const std::shared_ptr<File> file = FdTable::Get(fd);
-  if (file == nullptr) return sys::Write(fd, buffer, size);
-  const KeepErrno keep;
-  const ssize_t result = file->Write(buffer, size);
-  if (result >= 0) NoteUse(fd);
+  Unguarded<std::shared_ptr<File>> file;
+  new (&file.value) std::shared_ptr<File>(FdTable::Get(fd));
+  const int saved = errno;
+  ssize_t result;
+  if (file.value == nullptr) {
+    result = sys::Write(fd, buffer, size);
+  } else {
+    result = file.value->Write(buffer, size);
+    if (result >= 0) NoteUse(fd);
+  }
+  file.value.~shared_ptr();
+  errno = saved;
   return result;
 }
 
-// fs/read_write.c: vfs_readv, vfs_writev: lib/iov_iter.c:__import_iovec, then do_loop_readv_writev:
-// one call for each part, until one is short or fails. `mode`: what the file's mode makes of it, 0
-// or -errno, which comes before the list or behind it.
 template <typename Transfer>
-ssize_t EachPart(const struct ::iovec* user, int count, int flags, int mode, Transfer transfer) {
-  constexpr int kMaxParts = 1024;  // UIO_MAXIOV
-  const WorldImage* image = Image();
-  const bool mode_first = image == nullptr || World(image).Knob(KnobId::vectors_mode_first) != 0;
-  if (mode != 0 && mode_first) return mode;
-  if (count < 0 || count > kMaxParts) return -EINVAL;
-  std::vector<struct ::iovec> parts(static_cast<size_t>(count));
+ssize_t EachOf(std::vector<struct ::iovec>& parts, const struct ::iovec* user, int flags, int mode,
+               Transfer transfer) {
   const size_t bytes = parts.size() * sizeof(struct ::iovec);
   if (sys::CopyFromUser(parts.data(), reinterpret_cast<uintptr_t>(user), bytes) != 0)
     return -EFAULT;
@@ -90,16 +91,41 @@ ssize_t EachPart(const struct ::iovec* user, int count, int flags, int mode, Tra
   return total;
 }
 
-ssize_t ReadParts(int fd, const struct ::iovec* parts, int count, int flags) {
+// fs/read_write.c: vfs_readv, vfs_writev: lib/iov_iter.c:__import_iovec, then do_loop_readv_writev:
+// one call for each part, until one is short or fails. `mode`: what the file's mode makes of it, 0
+// or -errno, which comes before the list or behind it. Threads may be cancelled in there, too.
+template <typename Transfer>
+ssize_t EachPart(const struct ::iovec* user, int count, int flags, int mode, Transfer transfer) {
+  constexpr int kMaxParts = 1024;  // UIO_MAXIOV
+  const WorldImage* image = Image();
+  const bool mode_first = image == nullptr || World(image).Knob(KnobId::vectors_mode_first) != 0;
+  if (mode != 0 && mode_first) return mode;
+  if (count < 0 || count > kMaxParts) return -EINVAL;
+  Unguarded<std::vector<struct ::iovec>> held;
+  new (&held.value) std::vector<struct ::iovec>(static_cast<size_t>(count));
+  const ssize_t result = EachOf(held.value, user, flags, mode, transfer);
+  held.value.~vector();
+  return result;
+}
+
+// False: not open, or for its path only.
+[[gnu::noinline]] bool ModeOf(int fd, int (File::*check)() const, int* mode) {
   const std::shared_ptr<File> file = FdTable::Get(fd);
-  if (file == nullptr || file->PathOnly()) return -EBADF;
-  return EachPart(parts, count, flags, file->CheckRead(),
+  if (file == nullptr || file->PathOnly()) return false;
+  *mode = (file.get()->*check)();
+  return true;
+}
+
+ssize_t ReadParts(int fd, const struct ::iovec* parts, int count, int flags) {
+  int mode;
+  if (!ModeOf(fd, &File::CheckRead, &mode)) return -EBADF;
+  return EachPart(parts, count, flags, mode,
                   [fd](void* part, size_t size) { return ReadFake(fd, part, size); });
 }
 ssize_t WriteParts(int fd, const struct ::iovec* parts, int count, int flags) {
-  const std::shared_ptr<File> file = FdTable::Get(fd);
-  if (file == nullptr || file->PathOnly()) return -EBADF;
-  return EachPart(parts, count, flags, file->CheckWrite(),
+  int mode;
+  if (!ModeOf(fd, &File::CheckWrite, &mode)) return -EBADF;
+  return EachPart(parts, count, flags, mode,
                   [fd](void* part, size_t size) { return WriteFake(fd, part, size); });
 }
 
@@ -164,6 +190,12 @@ bool IsFake(int fd) { return VABI_UNLIKELY((BitsOf(fd) & kFake) != 0); }
 int CheckMapping(const File* file, const void* address, size_t size, int protection, int flags,
                  int64_t offset) {
   constexpr uint64_t kPageMask = 4095, kTaskSize = 0x7ffffffff000;
+  // Flags that no kernel minds (include/linux/mman.h:LEGACY_MAP_MASK); uverbs_fops names no others
+  // in mmap_supported_flags.
+  constexpr int kLegacy = MAP_SHARED | MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS | MAP_DENYWRITE |
+                          MAP_EXECUTABLE | MAP_GROWSDOWN | MAP_LOCKED | MAP_NORESERVE |
+                          MAP_POPULATE | MAP_NONBLOCK | MAP_STACK | MAP_HUGETLB | MAP_32BIT |
+                          21 << 26 | 30 << 26;  // MAP_HUGE_2MB, MAP_HUGE_1GB
   if ((static_cast<uint64_t>(offset) & kPageMask) != 0) return -EINVAL;
   if (file == nullptr || file->PathOnly()) return -EBADF;
   if ((flags & MAP_HUGETLB) != 0) return -EINVAL;
@@ -173,12 +205,27 @@ int CheckMapping(const File* file, const void* address, size_t size, int protect
       (reinterpret_cast<uintptr_t>(address) & kPageMask) != 0) {
     return -EINVAL;
   }
+  const WorldImage* image = Image();
+  const int64_t checks = image == nullptr ? 2 : World(image).Knob(KnobId::mmap_checks);
+  const uint64_t last_page = (UINT64_MAX - ((size + kPageMask) & ~kPageMask)) >> 12;
+  if (checks >= 2 && static_cast<uint64_t>(offset) >> 12 > last_page) return -EOVERFLOW;
   const int type = flags & MAP_TYPE;
-  if (type != MAP_SHARED && type != MAP_PRIVATE && type != MAP_SHARED_VALIDATE) return -EINVAL;
+  if (type == MAP_SHARED_VALIDATE && checks >= 1) {
+    if ((flags & ~kLegacy) != 0) return -EOPNOTSUPP;
+  } else if (type != MAP_SHARED && type != MAP_PRIVATE) {
+    return -EINVAL;
+  }
   if (type != MAP_PRIVATE && (protection & PROT_WRITE) != 0 && file->CheckWrite() == -EBADF)
     return -EACCES;
   if (file->CheckRead() == -EBADF) return -EACCES;
   return file->IsNode() && (flags & MAP_GROWSDOWN) != 0 ? -EINVAL : 0;
+}
+
+// Anything else than a device was mapped there, or nothing (MAP_FAILED, which lies nowhere).
+void* Mapped(void* address, size_t size) {
+  if (VABI_UNLIKELY(MayMapDevice(address, size)))
+    ForgetMappings(reinterpret_cast<uintptr_t>(address), size);
+  return address;
 }
 
 // Is the mapping one of a device or of a sysfs file?
@@ -275,13 +322,13 @@ void* wrap_mmap(void* address, size_t size, int protection, int flags, int fd, o
     return MmapFake(address, size, protection, flags, fd, offset);
 #endif
   }
-  return original::mmap()(address, size, protection, flags, fd, offset);
+  return Mapped(original::mmap()(address, size, protection, flags, fd, offset), size);
 }
 void* wrap_mmap64(void* address, size_t size, int protection, int flags, int fd, off64_t offset) {
   if (MapsOurs(fd, flags)) {
     return MmapFake(address, size, protection, flags, fd, offset);
   }
-  return original::mmap64()(address, size, protection, flags, fd, offset);
+  return Mapped(original::mmap64()(address, size, protection, flags, fd, offset), size);
 }
 
 #define VABI_PARTS_AT(name, run, Offset)                                               \

@@ -23,7 +23,8 @@ namespace vabi::libc {
 namespace {
 
 ssize_t ReadLink(int dirfd, const char* path, char* buffer, size_t size) {
-  if (path == nullptr) return -EFAULT;
+  if (static_cast<int>(size) <= 0) return -EINVAL;  // fs/stat.c:do_readlinkat
+  if (path == nullptr || !CanReadText(path)) return -EFAULT;
   const KeepErrno keep_for_success;
   const int fd = DescriptorLink(path);
   if (fd >= 0 && (BitsOf(fd) & kFake)) {
@@ -31,7 +32,8 @@ ssize_t ReadLink(int dirfd, const char* path, char* buffer, size_t size) {
     const char* name = file != nullptr ? file->Name() : "";
     if (name[0] != '\0') {
       const size_t length = std::min(std::strlen(name), size);
-      std::copy_n(name, length, buffer);  // without an end: readlink writes none
+      // Without an end: readlink writes none.
+      if (sys::CopyToUser(reinterpret_cast<uintptr_t>(buffer), name, length) != 0) return -EFAULT;
       return static_cast<ssize_t>(length);
     }
   }
@@ -79,8 +81,14 @@ char* CurrentFolder(char* buffer, size_t size, char* (*native)(char*, size_t)) {
     errno = ERANGE;
     return nullptr;
   }
-  if (buffer == nullptr) buffer = static_cast<char*>(std::malloc(size));
-  return buffer == nullptr ? nullptr : GiveBack(seen, buffer);
+  if (buffer == nullptr) {
+    buffer = static_cast<char*>(std::malloc(size));
+    return buffer == nullptr ? nullptr : GiveBack(seen, buffer);
+  }
+  if (sys::CopyToUser(reinterpret_cast<uintptr_t>(buffer), seen, std::strlen(seen) + 1) == 0)
+    return buffer;
+  errno = EFAULT;
+  return nullptr;
 }
 
 }  // namespace

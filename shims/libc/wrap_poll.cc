@@ -14,6 +14,7 @@
 
 #include "shims/libc/descriptors.h"
 #include "shims/libc/originals.h"
+#include "shims/libc/readable.h"
 #include "shims/libc/state.h"
 #include "shims/sys/sys.h"
 
@@ -29,6 +30,12 @@ bool IsTimer(int fd) {
       sys::Syscall(SYS_readlinkat, -100 /* AT_FDCWD */, reinterpret_cast<long>(link),
                    reinterpret_cast<long>(target), sizeof target - 1);
   return length > 0 && std::strcmp(target, "anon_inode:[timerfd]") == 0;
+}
+
+// Without a world nothing is looked at.
+bool CanReadFds(const struct ::pollfd* fds, nfds_t count) {
+  size_t size;
+  return Active() && !__builtin_mul_overflow(count, sizeof *fds, &size) && CanReadAll(fds, size);
 }
 
 // Lets the timers beside a watch expire at once. True: the wait is of that kind.
@@ -98,6 +105,7 @@ int PollReadOnly(struct ::pollfd* fds, nfds_t count, const Wait& wait) {
 using namespace vabi::libc;  // NOLINT: this file defines libc's names
 
 int wrap_poll(struct ::pollfd* fds, nfds_t count, int timeout) {
+  if (!CanReadFds(fds, count)) return original::poll()(fds, count, timeout);
   // A watch that has a limit of its own passes it at once.
   if (PassTime(fds, count) && timeout > 0) timeout = 0;
   if (VABI_UNLIKELY(HasReadOnly(fds, count))) {
@@ -113,6 +121,7 @@ int wrap___poll_chk(struct ::pollfd* fds, nfds_t count, int timeout, size_t room
 }
 int wrap_ppoll(struct ::pollfd* fds, nfds_t count, const struct ::timespec* timeout,
                const sigset_t* mask) {
+  if (!CanReadFds(fds, count)) return original::ppoll()(fds, count, timeout, mask);
   const struct ::timespec none = {};
   if (PassTime(fds, count) && timeout != nullptr) timeout = &none;
   if (VABI_UNLIKELY(HasReadOnly(fds, count))) {

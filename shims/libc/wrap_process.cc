@@ -245,7 +245,7 @@ char* ScriptArgument(const char* path, char* line, size_t room) {
 // Runs `start` with what the exec comes to.
 template <typename Starter>
 int WithPlan(const char* path, char* const argv[], char* const envp[], Starter start) {
-  if (path == nullptr || !Active()) return start(Plan{path, argv, envp});
+  if (path == nullptr || !Active() || !CanReadText(path)) return start(Plan{path, argv, envp});
   const int saved = errno;
   NoteExec();
   Located* where = static_cast<Located*>(alloca(sizeof(Located)));

@@ -66,11 +66,30 @@ ssize_t SendOn(int fd, const void* buffer, size_t size, int flags, const struct 
 
 ssize_t ReceiveOn(int fd, void* buffer, size_t size, int flags, struct ::sockaddr* address,
                   socklen_t* length) {
-  OnePart one(buffer, size, address, address != nullptr && length != nullptr ? *length : 0);
+  struct ::sockaddr_storage from = {};
+  OnePart one(buffer, size,
+              address != nullptr ? reinterpret_cast<struct ::sockaddr*>(&from) : nullptr,
+              address != nullptr ? sizeof from : 0);
   const ssize_t result =
       On(fd, [&](SocketFile& file) { return file.ReceiveMessage(&one.message, flags); });
-  if (result >= 0 && address != nullptr && length != nullptr) *length = one.message.msg_namelen;
+  if (result < 0 || address == nullptr) return result;
+  // net/socket.c:move_addr_to_user: the message is gone by now.
+  const socklen_t whole = one.message.msg_namelen;
+  const auto length_at = reinterpret_cast<uintptr_t>(length);
+  socklen_t room;
+  if (sys::CopyFromUser(&room, length_at, sizeof room) != 0) return -EFAULT;
+  if (static_cast<int>(room) < 0) return -EINVAL;
+  if (sys::CopyToUser(reinterpret_cast<uintptr_t>(address), &from, std::min(room, whole)) != 0 ||
+      sys::CopyToUser(length_at, &whole, sizeof whole) != 0) {
+    return -EFAULT;
+  }
   return result;
+}
+
+bool TellLength(struct ::mmsghdr* message, ssize_t result) {
+  const auto length = static_cast<unsigned>(result);
+  return sys::CopyToUser(reinterpret_cast<uintptr_t>(&message->msg_len), &length, sizeof length) ==
+         0;
 }
 
 // net/socket.c:do_recvmmsg. The limit is looked at between messages: it ends no wait.
@@ -80,9 +99,12 @@ int ReceiveMany(int fd, struct ::mmsghdr* messages, unsigned count, int flags,
   int64_t limit = INT64_MAX;
   const auto now = [] { return static_cast<int64_t>(sys::MonotonicNs()); };
   if (timeout != nullptr) {
-    if (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= kSecond) return -EINVAL;
-    if (timeout->tv_sec < INT64_MAX / kSecond / 2) {
-      limit = now() + timeout->tv_sec * kSecond + timeout->tv_nsec;
+    struct ::timespec asked;
+    if (sys::CopyFromUser(&asked, reinterpret_cast<uintptr_t>(timeout), sizeof asked) != 0)
+      return -EFAULT;
+    if (asked.tv_sec < 0 || asked.tv_nsec < 0 || asked.tv_nsec >= kSecond) return -EINVAL;
+    if (asked.tv_sec < INT64_MAX / kSecond / 2) {
+      limit = now() + asked.tv_sec * kSecond + asked.tv_nsec;
     }
   }
   unsigned done = 0;
@@ -91,7 +113,8 @@ int ReceiveMany(int fd, struct ::mmsghdr* messages, unsigned count, int flags,
       return file.ReceiveMessage(&messages[done].msg_hdr, flags & ~MSG_WAITFORONE);
     });
     if (result < 0) return done > 0 ? static_cast<int>(done) : static_cast<int>(result);
-    messages[done++].msg_len = static_cast<unsigned>(result);
+    if (!TellLength(&messages[done], result)) return done > 0 ? static_cast<int>(done) : -EFAULT;
+    ++done;
     if (flags & MSG_WAITFORONE) flags |= MSG_DONTWAIT;
     if (limit != INT64_MAX) {
       const int64_t left = std::max<int64_t>(limit - now(), 0);
@@ -111,7 +134,8 @@ int SendMany(int fd, struct ::mmsghdr* messages, unsigned count, int flags) {
     const ssize_t result =
         On(fd, [&](SocketFile& file) { return file.SendMessage(&messages[done].msg_hdr, flags); });
     if (result < 0) return done > 0 ? static_cast<int>(done) : static_cast<int>(result);
-    messages[done++].msg_len = static_cast<unsigned>(result);
+    if (!TellLength(&messages[done], result)) return done > 0 ? static_cast<int>(done) : -EFAULT;
+    ++done;
   }
   return static_cast<int>(done);
 }

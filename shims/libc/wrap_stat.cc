@@ -28,23 +28,24 @@ int InShape(struct ::stat* out, Ask ask) {
   struct ::stat64 wide;
   const int result = ask(&wide);
   if (result != 0) return Answer(result);
-  *out = {};
-  out->st_dev = wide.st_dev;
-  out->st_ino = static_cast<ino_t>(wide.st_ino);
-  out->st_mode = wide.st_mode;
-  out->st_nlink = wide.st_nlink;
-  out->st_uid = wide.st_uid;
-  out->st_gid = wide.st_gid;
-  out->st_rdev = wide.st_rdev;
-  out->st_size = static_cast<off_t>(wide.st_size);
-  out->st_blksize = wide.st_blksize;
-  out->st_blocks = static_cast<blkcnt_t>(wide.st_blocks);
-  out->st_atim = wide.st_atim;
-  out->st_mtim = wide.st_mtim;
-  out->st_ctim = wide.st_ctim;
-  const bool fits = out->st_ino == wide.st_ino && out->st_size == wide.st_size &&
-                    out->st_blocks == wide.st_blocks;
-  return Answer(fits ? 0 : -EOVERFLOW);
+  struct ::stat narrow = {};
+  narrow.st_dev = wide.st_dev;
+  narrow.st_ino = static_cast<ino_t>(wide.st_ino);
+  narrow.st_mode = wide.st_mode;
+  narrow.st_nlink = wide.st_nlink;
+  narrow.st_uid = wide.st_uid;
+  narrow.st_gid = wide.st_gid;
+  narrow.st_rdev = wide.st_rdev;
+  narrow.st_size = static_cast<off_t>(wide.st_size);
+  narrow.st_blksize = wide.st_blksize;
+  narrow.st_blocks = static_cast<blkcnt_t>(wide.st_blocks);
+  narrow.st_atim = wide.st_atim;
+  narrow.st_mtim = wide.st_mtim;
+  narrow.st_ctim = wide.st_ctim;
+  const bool fits = narrow.st_ino == wide.st_ino && narrow.st_size == wide.st_size &&
+                    narrow.st_blocks == wide.st_blocks;
+  if (!fits) return Answer(-EOVERFLOW);
+  return Answer(sys::CopyToUser(reinterpret_cast<uintptr_t>(out), &narrow, sizeof narrow));
 }
 #else
 template <typename Ask>
@@ -73,7 +74,7 @@ int StatFd(int fd, Stat* out) {
 
 // An empty path with AT_EMPTY_PATH asks for the descriptor itself.
 bool AsksDescriptor(const char* path, int flags) {
-  return (flags & AT_EMPTY_PATH) && (path == nullptr || path[0] == '\0');
+  return (flags & AT_EMPTY_PATH) && (path == nullptr || (CanRead(path) && path[0] == '\0'));
 }
 
 [[gnu::noinline]] int AccessConcerned(int dirfd, const char* path, int mode, int flags) {

@@ -5,12 +5,14 @@
 // a pass.
 #include <fcntl.h>
 #include <linux/netlink.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include <cstdarg>
 
 #include "shims/libc/descriptors.h"
+#include "shims/libc/mappings.h"
 #include "shims/libc/originals.h"
 #include "shims/libc/paths.h"
 
@@ -64,6 +66,29 @@ bool Served(long number, const long (&a)[6], long* result) {
     default:
       return false;
   }
+}
+
+// A call that changes pages of a device as its wrapper would; false: another one.
+bool ChangesDevicePages(long number, const long (&a)[6], long* result) {
+  using namespace vabi::libc;  // NOLINT: this file defines libc's names
+  const auto address = static_cast<uintptr_t>(a[0]);
+  const auto size = static_cast<size_t>(a[1]);
+  const auto option = static_cast<int>(a[2]);
+  if (number == SYS_mremap) {
+    const auto target = static_cast<uintptr_t>(a[4]);
+    const bool fixed = (a[3] & MREMAP_FIXED) != 0;
+    const auto new_size = static_cast<size_t>(a[2]);
+    if (!MayMapDevice(address, size + 1) && !(fixed && MayMapDevice(target, new_size)))
+      return false;
+    *result = MremapDevice(address, size, new_size, static_cast<int>(a[3]), target);
+    return true;
+  }
+  if (number != SYS_munmap && number != SYS_mprotect && number != SYS_madvise) return false;
+  if (!MayMapDevice(address, size)) return false;
+  *result = number == SYS_munmap     ? MunmapDevice(address, size)
+            : number == SYS_mprotect ? MprotectDevice(address, size, option)
+                                     : MadviseDevice(address, size, option);
+  return true;
 }
 
 // Which argument is a descriptor that may be ours; -1: none.
@@ -167,6 +192,7 @@ long wrap_syscall(long number, ...) {
     return original::syscall()(number, a[0], a[1], a[2], a[3], a[4], a[5]);
   }
   const int at = DescriptorArgument(number), path = PathArgument(number);
+  long changed;
   if (at >= 0 && (BitsOf(static_cast<int>(a[at])) & kFake) != 0) {
     long result;
     if (Served(number, a, &result)) return result;
@@ -178,6 +204,10 @@ long wrap_syscall(long number, ...) {
     TraceEvent("not_intercepted", "a raw system call for a socket of RDMA netlink");
   } else if (number == SYS_io_uring_setup) {
     TraceEvent("not_intercepted", "io_uring: what its requests do to fake files is not seen");
+  } else if (ChangesDevicePages(number, a, &changed)) {
+    if (changed >= 0 || changed < -4095) return changed;
+    errno = static_cast<int>(-changed);
+    return -1;
   } else if (number == SYS_close) {
     return wrap_close(static_cast<int>(a[0]));
   } else if (number == SYS_close_range) {

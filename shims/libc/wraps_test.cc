@@ -11,6 +11,7 @@
 #include <linux/netlink.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
@@ -1348,20 +1349,20 @@ TEST(Memory, OfADeviceIsMappedByIt) {
   close(fd);
 }
 
-// pthreads(7): read is a place where a thread may be cancelled.
-TEST(Threads, ThatWaitForAnEventCanBeCancelled) {
-  const int fd = open(kRxe, O_RDWR);
-  ASSERT_GE(GetContext(fd), 0);
-  int channel = CreateChannel(fd);
-  ASSERT_GE(channel, 0);
+// Whether a thread that waits in `wait` can be cancelled, and is ended by nothing else: kernels
+// wait by wait_event_interruptible, so a handler with SA_RESTART ends no call (signal(7)).
+void ExpectCancellable(int fd, void* (*wait)(void* number)) {
+  struct sigaction action = {}, before;
+  action.sa_handler = [](int) {};
+  action.sa_flags = SA_RESTART;
+  ASSERT_EQ(sigaction(SIGUSR1, &action, &before), 0);
   pthread_t thread;
-  const auto wait = [](void* number) -> void* {
-    char event[64];
-    read(*static_cast<int*>(number), event, sizeof event);
-    return nullptr;
-  };
-  ASSERT_EQ(pthread_create(&thread, nullptr, wait, &channel), 0);
-  usleep(20000);
+  ASSERT_EQ(pthread_create(&thread, nullptr, wait, &fd), 0);
+  for (int i = 0; i < 20; ++i) {
+    usleep(1000);
+    pthread_kill(thread, SIGUSR1);
+  }
+  usleep(1000);
   ASSERT_EQ(pthread_cancel(thread), 0);
   struct timespec limit;
   clock_gettime(CLOCK_REALTIME, &limit);
@@ -1369,8 +1370,115 @@ TEST(Threads, ThatWaitForAnEventCanBeCancelled) {
   void* result = nullptr;
   ASSERT_EQ(pthread_timedjoin_np(thread, &result, &limit), 0);
   EXPECT_EQ(result, PTHREAD_CANCELED);
+  sigaction(SIGUSR1, &before, nullptr);
+}
+void* WaitInRead(void* number) {
+  char event[512];
+  read(*static_cast<int*>(number), event, sizeof event);
+  return nullptr;
+}
+void* WaitInReadv(void* number) {
+  char event[512];
+  const struct iovec part = {event, sizeof event};
+  readv(*static_cast<int*>(number), &part, 1);
+  return nullptr;
+}
+// RDMA_USER_CM_CMD_GET_EVENT, as rdma_get_cm_event asks for it: 8 bytes behind the header.
+void* WaitInWrite(void* number) {
+  char event[336];
+  struct {
+    uint32_t command;
+    uint16_t in, out;
+    uint64_t response;
+  } request = {12, 8, sizeof event, reinterpret_cast<uintptr_t>(event)};
+  write(*static_cast<int*>(number), &request, sizeof request);
+  return nullptr;
+}
+
+// pthreads(7): read and write are places where a thread may be cancelled.
+TEST(Threads, ThatWaitForAnEventCanBeCancelled) {
+  const int fd = open(kRxe, O_RDWR);
+  ASSERT_GE(GetContext(fd), 0);
+  const int channel = CreateChannel(fd);
+  ASSERT_GE(channel, 0);
+  ExpectCancellable(channel, WaitInRead);
+  ExpectCancellable(channel, WaitInReadv);
   close(channel);
   close(fd);
+  const int umad = open("/dev/infiniband/umad0", O_RDWR);
+  ASSERT_GE(umad, 0);
+  ExpectCancellable(umad, WaitInRead);
+  close(umad);
+  const int events = open("/dev/infiniband/rdma_cm", O_RDWR);
+  ASSERT_GE(events, 0);
+  ExpectCancellable(events, WaitInWrite);
+  close(events);
+}
+
+// A kernel says EFAULT of what leads nowhere (fs/namei.c:getname_flags, fs/stat.c, fs/select.c,
+// net/socket.c), and nothing ends the program.
+TEST(Pointers, ThatLeadNowhereAreRefused) {
+  constexpr size_t kPage = 4096;
+  auto* const pages = static_cast<char*>(
+      mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(pages, MAP_FAILED);
+  ASSERT_EQ(munmap(pages + kPage, kPage), 0);
+  // One that begins as a path of the world and goes on where nothing is.
+  char* const torn = pages + kPage - 5;
+  std::memcpy(torn, "/dev/", 5);
+  const char* const bad[] = {reinterpret_cast<char*>(1), reinterpret_cast<char*>(-4096),
+                             pages + kPage, torn};
+  struct stat st;
+  char text[64];
+  const int folder = open("/dev", O_RDONLY | O_DIRECTORY);
+  for (const char* path : bad) {
+    const auto expect_fault = [&](const char* call, long result) {
+      EXPECT_EQ(result, -1) << call;
+      EXPECT_EQ(errno, EFAULT) << call << " of " << static_cast<const void*>(path);
+    };
+    expect_fault("open", open(path, O_RDONLY));
+    expect_fault("openat", openat(folder, path, O_RDONLY));
+    expect_fault("creat", creat(path, 0600));
+    expect_fault("stat", stat(path, &st));
+    expect_fault("fstatat", fstatat(folder, path, &st, 0));
+    expect_fault("fstatat", fstatat(folder, path, &st, AT_EMPTY_PATH));
+    expect_fault("access", access(path, R_OK));
+    expect_fault("readlink", readlink(path, text, sizeof text));
+    expect_fault("chdir", chdir(path));
+    expect_fault("execve", execve(path, environ, environ));
+    expect_fault("unlink", unlink(path));
+    expect_fault("syscall", syscall(SYS_openat, AT_FDCWD, path, O_RDONLY));
+  }
+  close(folder);
+  void* volatile unknown = reinterpret_cast<void*>(1);  // else the compiler refuses it, too
+  void* const nowhere = unknown;
+  EXPECT_EQ(stat(kNode, static_cast<struct stat*>(nowhere)), -1);
+  EXPECT_EQ(errno, EFAULT);
+  const int fd = open(kNode, O_RDWR);
+  const std::string link = "/proc/self/fd/" + std::to_string(fd);
+  EXPECT_EQ(readlink(link.c_str(), static_cast<char*>(nowhere), 64), -1);
+  EXPECT_EQ(errno, EFAULT);
+  EXPECT_EQ(readlink(link.c_str(), text, 0), -1);
+  EXPECT_EQ(errno, EINVAL);
+  EXPECT_EQ(fstat(fd, static_cast<struct stat*>(nowhere)), -1);
+  EXPECT_EQ(errno, EFAULT);
+  EXPECT_EQ(ioctl(fd, kVerbsIoctl, nowhere), -1);
+  EXPECT_EQ(errno, EFAULT);
+  EXPECT_EQ(write(fd, nowhere, 64), -1);
+  EXPECT_EQ(errno, EFAULT);
+  EXPECT_EQ(poll(static_cast<struct pollfd*>(nowhere), 1, 0), -1);
+  EXPECT_EQ(errno, EFAULT);
+  close(fd);
+  const int netlink = socket(AF_NETLINK, SOCK_RAW, NETLINK_RDMA);
+  ASSERT_GE(netlink, 0);
+  EXPECT_EQ(bind(netlink, static_cast<struct sockaddr*>(nowhere), 12), -1);
+  EXPECT_EQ(errno, EFAULT);
+  EXPECT_EQ(sendmsg(netlink, static_cast<struct msghdr*>(nowhere), 0), -1);
+  EXPECT_EQ(errno, EFAULT);
+  EXPECT_EQ(recvmsg(netlink, static_cast<struct msghdr*>(nowhere), MSG_DONTWAIT), -1);
+  EXPECT_EQ(errno, EFAULT);
+  close(netlink);
+  munmap(pages, kPage);
 }
 
 // arch/x86/kernel/sys_x86_64.c:mmap, mm/mmap.c:ksys_mmap_pgoff, do_mmap: before the device is
@@ -1410,8 +1518,54 @@ TEST(Memory, IsRefusedBeforeTheDeviceIsAsked) {
   EXPECT_EQ(map(MAP_SHARED | MAP_HUGETLB), EINVAL);
   EXPECT_EQ(map(MAP_SHARED | MAP_GROWSDOWN), EINVAL);
   EXPECT_EQ(map(MAP_SHARED | MAP_FIXED, 0, reinterpret_cast<void*>(1)), EINVAL);
-  EXPECT_EQ(map(MAP_SHARED), 0);
+  // file_mmap_ok: it would end beyond 64 bits.
+  EXPECT_EQ(error(both, 8192, PROT_READ, MAP_SHARED, -4096), EOVERFLOW);
+  // uverbs_fops has no mmap_supported_flags, and MAP_FIXED_NOREPLACE is none that all know.
+  constexpr int kSync = 0x80000;  // MAP_SYNC
+  EXPECT_EQ(map(MAP_SHARED_VALIDATE | kSync), EOPNOTSUPP);
+  EXPECT_EQ(map(MAP_SHARED_VALIDATE | MAP_FIXED_NOREPLACE), EOPNOTSUPP);
+  EXPECT_EQ(error(reads, 4096, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | kSync), EOPNOTSUPP);
+  EXPECT_EQ(error(reads, 4096, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE), EACCES);
+  EXPECT_EQ(map(MAP_SHARED_VALIDATE | MAP_NORESERVE), 0);
   for (const int fd : {reads, writes, neither, both, path}) close(fd);
+}
+
+// A queue of rxe: mm/vmalloc.c:remap_vmalloc_range gives it VM_DONTEXPAND and VM_MIXEDMAP.
+TEST(Memory, OfADeviceIsNoOrdinaryMemory) {
+  const int fd = open(kRxe, O_RDWR);
+  ASSERT_GE(GetContext(fd), 0);
+  constexpr size_t kPage = 4096;
+  void* const queue = CreateMappedCq(fd);
+  ASSERT_NE(queue, MAP_FAILED);
+  EXPECT_EQ(mremap(queue, kPage, 2 * kPage, MREMAP_MAYMOVE), MAP_FAILED);
+  EXPECT_EQ(errno, EFAULT);
+  EXPECT_EQ(syscall(SYS_mremap, queue, kPage, 2 * kPage, MREMAP_MAYMOVE, 0), -1);
+  EXPECT_EQ(errno, EFAULT);
+  EXPECT_EQ(madvise(queue, kPage, MADV_DODUMP), -1);
+  EXPECT_EQ(errno, EINVAL);
+  EXPECT_EQ(syscall(SYS_madvise, queue, kPage, MADV_DODUMP), -1);
+  EXPECT_EQ(errno, EINVAL);
+  EXPECT_EQ(madvise(queue, kPage, MADV_DONTFORK), 0);
+  EXPECT_EQ(InChild([queue] {
+              unsigned char there;
+              return mincore(queue, kPage, &there) == 0 ? 0 : errno;
+            }),
+            ENOMEM);
+  EXPECT_EQ(madvise(queue, kPage, MADV_DOFORK), 0);
+  EXPECT_EQ(mprotect(queue, kPage, PROT_READ), 0);
+  // What is mapped in its place is ordinary, whichever way it went.
+  void* plain = mmap(queue, kPage, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  ASSERT_EQ(plain, queue);
+  EXPECT_EQ(madvise(plain, kPage, MADV_DODUMP), 0);
+  munmap(plain, kPage);
+  void* const other = CreateMappedCq(fd);
+  ASSERT_NE(other, MAP_FAILED);
+  EXPECT_EQ(syscall(SYS_munmap, other, kPage), 0);
+  plain = mmap(other, kPage, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  ASSERT_EQ(plain, other);
+  EXPECT_EQ(madvise(plain, kPage, MADV_DODUMP), 0);
+  munmap(plain, kPage);
+  close(fd);
 }
 
 }  // namespace

@@ -60,6 +60,7 @@ void CmFile::Release() {
 
 void CmFile::Signal() {
   const bool wanted = !events_.empty();
+  if (wanted) turns_.Next();
   if (wanted == signalled_ || backing_fd() < 0) return;
   uint64_t count = 1;
   if (wanted) {

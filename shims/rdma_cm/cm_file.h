@@ -8,6 +8,7 @@
 #include "shims/access_mode.h"
 #include "shims/file.h"
 #include "shims/rdma_cm/identifier.h"
+#include "shims/sys/turns.h"
 #include "shims/trace/decision.h"
 
 namespace vabi::rdma_cm {
@@ -41,6 +42,8 @@ class CmFile : public File {
   // The events, in their order. With the connection managers' lock held.
   std::deque<Event>& events() { return events_; }
   void Signal();
+  // Where readers wait for the next event, without the lock.
+  sys::Turns& turns() { return turns_; }
 
  private:
   const World& world_;
@@ -49,6 +52,7 @@ class CmFile : public File {
   const uint64_t opener_credentials_;
   AccessMode access_;
   bool signalled_ = false;
+  sys::Turns turns_;
   std::deque<Event> events_;
 };
 

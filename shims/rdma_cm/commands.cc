@@ -700,13 +700,14 @@ long GetEvent(Decision& call, CmFile& file, uint64_t in, uint32_t in_length, uin
   VABI_TRY(at.NeedRoom(kLeast));
   VABI_TRY(at.Read(8));
   for (;;) {
+    uint32_t turn;
     {
       const auto lock = manager.Lock();
       if (!file.events().empty()) return TakeEvent(at);
+      turn = file.turns().now();
     }
     if (sys::IsNonBlocking(file.backing_fd())) return call.Refuse(RuleId::rdma_cm_event_again);
-    const int waited = sys::Poll(file.backing_fd(), POLLIN, -1);
-    if (waited < 0) return waited;
+    if (const int waited = file.turns().WaitFor(turn)) return waited;
   }
 }
 

@@ -54,6 +54,7 @@ void UmadFile::Release() {
 
 void UmadFile::Signal() {
   const bool wanted = !received_.empty();
+  if (wanted) turns_.Next();
   if (wanted == signalled_ || backing_fd() < 0) return;
   uint64_t count = 1;
   if (wanted) {
@@ -90,8 +91,10 @@ ssize_t UmadFile::Read(void* user, size_t size, bool nonblock) {
   if (const int error = CheckRead()) return error;
   if (size < HeaderSize()) return answer(call.Refuse(RuleId::umad_read_header));
   for (;;) {
+    uint32_t turn;
     {
       std::lock_guard lock(mutex_);
+      turn = turns_.now();
       if (gone() && world().Rule(RuleId::umad_read_gone).on)
         return answer(call.Refuse(RuleId::umad_read_gone));
       if (!received_.empty()) {
@@ -117,8 +120,7 @@ ssize_t UmadFile::Read(void* user, size_t size, bool nonblock) {
       }
       if (nonblock) return answer(call.Refuse(RuleId::umad_read_again));
     }
-    const int waited = sys::Poll(backing_fd(), POLLIN, -1);
-    if (waited < 0) return answer(waited);
+    if (const int waited = turns_.WaitFor(turn)) return answer(waited);
   }
 }
 

@@ -13,6 +13,7 @@
 
 #include "shims/access_mode.h"
 #include "shims/file.h"
+#include "shims/sys/turns.h"
 #include "shims/trace/decision.h"
 #include "shims/umad/agents.h"
 #include "shims/umad/mad.h"
@@ -79,6 +80,7 @@ class UmadFile : public File, public std::enable_shared_from_this<UmadFile> {
   bool use_pkey_index_ = false;
   bool already_used_ = false;
   bool signalled_ = false;
+  sys::Turns turns_;  // readers wait here
 };
 
 // An open /dev/infiniband/issmN: while it is open, the port says that it has a subnet manager.

@@ -9,6 +9,7 @@
 #include "shims/uverbs/call.h"
 #include "shims/uverbs/ioctl_spec.h"
 #include "shims/uverbs/objects.h"
+#include "shims/vma.h"
 
 // What a kernel driver adds to the generic uverbs core (struct ib_device_ops). One folder under
 // shims/providers/ for each. The core has checked the generic part of a command before it calls
@@ -53,6 +54,17 @@ struct PortAttributes {
   bool grh_required = false;  // RDMA_CORE_CAP_IB_GRH_REQUIRED
 };
 
+// An mmap of the device node, as the driver's mmap operation sees it.
+struct MapRequest {
+  uint64_t offset = 0;  // in bytes as given to mmap
+  uint64_t length = 0;
+  int protection = 0;   // PROT_…
+  bool shared = false;  // VM_SHARED: not MAP_PRIVATE, and the node is open for writing
+  // What core/ib_core_uverbs.c:rdma_user_mmap_io and rdma_user_mmap_entry_get ask of it first: 0,
+  // or -errno. Drivers that map by other means do not ask.
+  int CheckShared(Call& call) const;
+};
+
 // Answer to an mmap of the device node.
 struct MapReply {
   // One of: memory of the driver that the NIC also sees (shims/sys/shared_memory.h), or anonymous
@@ -60,7 +72,9 @@ struct MapReply {
   void* memory = nullptr;
   bool anonymous = false;
   const char* kind = "";  // for the trace: "UAR", "CQ"; static storage
-  // Where the process sees it; filled by the core after mapping, for drivers that watch the page.
+  DeviceVma::Pages pages = DeviceVma::Pages::kIo;
+  bool may_write = true;   // false: the driver takes VM_MAYWRITE away
+  bool dont_copy = false;  // VM_DONTCOPY: children do not have it
 };
 
 // struct ib_comp_cntr_caps.
@@ -93,9 +107,7 @@ class Driver {
 
   virtual int AllocContext(Call& call, Context& context) = 0;
   virtual void DeallocContext(Context&) {}
-  // `offset` in bytes as given to mmap.
-  virtual int Map(Call& call, Context& context, uint64_t offset, uint64_t length, int protection,
-                  MapReply* reply) = 0;
+  virtual int Map(Call& call, Context& context, const MapRequest& request, MapReply* reply) = 0;
 
   virtual int AllocPd(Call& call, Pd& pd) = 0;
   virtual void DeallocPd(Pd&) {}

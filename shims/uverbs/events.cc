@@ -10,7 +10,6 @@
 
 #include "shims/sys/sys.h"
 #include "shims/sys/user_space.h"
-#include "shims/sys/waiting.h"
 #include "shims/trace/trace.h"
 #include "shims/uverbs/readiness.h"
 #include "shims/uverbs/uverbs_file.h"
@@ -50,7 +49,7 @@ ssize_t EventFile::Read(void* user, size_t size, bool nonblock) {
     uint32_t turn;
     {
       std::lock_guard lock(mutex_);
-      turn = turn_.load(std::memory_order_relaxed);
+      turn = turns_.now();
       if (!events_.empty()) {
         if (EventSize() > size) {
           result = refuse(RuleId::event_read_short);
@@ -79,13 +78,8 @@ ssize_t EventFile::Read(void* user, size_t size, bool nonblock) {
                  : -EFAULT;
     break;
   wait:
-    // wait_event_interruptible: -ERESTARTSYS, so that SA_RESTART decides whether a signal ends the
-    // call. That is so of a futex without time limit as well, and not of poll (signal(7)).
-    if (sys::Waiting(sys::FutexWait, reinterpret_cast<const uint32_t*>(&turn_), turn, int64_t{-1},
-                     false) == -EINTR) {
-      result = -EINTR;
-      break;
-    }
+    result = turns_.WaitFor(turn);
+    if (result != 0) break;
   }
   if (trace::Enabled()) {
     record.result = result;
@@ -137,10 +131,7 @@ void EventFile::Forget(const void* object) {
 void EventFile::Signal(bool fresh) {
   const bool at_end = closed_ && world_->Knob(KnobId::event_closed_error) != 0;
   const bool wanted = at_end || !events_.empty();
-  if (wanted || closed_) {
-    turn_.fetch_add(1, std::memory_order_relaxed);
-    sys::FutexWake(reinterpret_cast<const uint32_t*>(&turn_), INT32_MAX);
-  }
+  if (wanted || closed_) turns_.Next();
   if ((wanted == signalled_ && !fresh) || backing_fd() < 0) return;
   SetReadable(backing_fd(), wanted);
   signalled_ = wanted;

@@ -2,7 +2,6 @@
 #ifndef VABI_SHIMS_UVERBS_EVENTS_H_
 #define VABI_SHIMS_UVERBS_EVENTS_H_
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -10,6 +9,7 @@
 
 #include "harness/world/world.h"
 #include "shims/file.h"
+#include "shims/sys/turns.h"
 #include "shims/uverbs/objects.h"
 
 // Files from which a program reads events: completion channels and async event files
@@ -57,7 +57,7 @@ class EventFile : public File, public std::enable_shared_from_this<EventFile> {
   std::deque<Event> events_;
   bool closed_ = false;
   bool signalled_ = false;
-  std::atomic<uint32_t> turn_{0};  // readers wait here; raised with every change
+  sys::Turns turns_;
   uint64_t owner_;
   const World* world_;
 };

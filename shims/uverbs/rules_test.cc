@@ -378,6 +378,7 @@ const std::vector<Offence>& Offences() {
         call.AddHandle(t.C(VABI_C(UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL)), 0);
         return t.Ioctl(call); }},
     {RuleId::mmap_no_context, [](T& t) { t.NoContext(); return t.file().Mmap(nullptr, 4096, 1, 1, 0); }},
+    {RuleId::mmap_private, [](T& t) { return t.file().Mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE, 0); }},
     {RuleId::mmap_absent, [](T& t) { t.Lack(Op::mmap); return t.file().Mmap(nullptr, 4096, 1, 1, 0); }},
 
     // write()

@@ -56,8 +56,9 @@ class TestDriver : public DriverBase {
   int QueryDevice(Call& call, Device&) override { return Note(call, "query_device"); }
   int AllocContext(Call& call, Context&) override { return Note(call, "alloc_ucontext"); }
   void DeallocContext(Context&) override { script().log.push_back("dealloc_ucontext"); }
-  int Map(Call&, Context&, uint64_t offset, uint64_t, int, MapReply* reply) override {
-    if (offset != 0) return -EINVAL;
+  int Map(Call& call, Context&, const MapRequest& request, MapReply* reply) override {
+    if (request.offset != 0) return -EINVAL;
+    if (const int error = request.CheckShared(call)) return error;
     reply->anonymous = true;
     reply->kind = "PAGE";
     return 0;

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "shims/file.h"
+#include "shims/vma.h"
 
 namespace vabi {
 namespace {
@@ -16,6 +17,7 @@ std::map<int, std::shared_ptr<File>>& Table() {
   return *table;
 }
 uint64_t generation = 1;
+DeviceVma newest_vma;
 
 }  // namespace
 
@@ -35,6 +37,10 @@ void FdTable::Remove(int fd) {
 }
 
 uint64_t FdTable::CredentialGeneration() { return generation; }
+
+void VmaTable::Add(const DeviceVma& vma) { newest_vma = vma; }
+
+const DeviceVma& NewestVma() { return newest_vma; }
 
 void BumpCredentialGeneration() { ++generation; }
 

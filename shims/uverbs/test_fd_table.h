@@ -4,7 +4,12 @@
 
 #include <vector>
 
+#include "shims/vma.h"
+
 namespace vabi {
+
+// What was mapped last.
+const DeviceVma& NewestVma();
 
 // As if the process had called seteuid().
 void BumpCredentialGeneration();

@@ -7,7 +7,7 @@ namespace vabi {
 int UnmodelledDriver::AllocContext(Call& call, Context&) {
   return call.Unmodelled(DriverRows()[Index(id_)].name);
 }
-int UnmodelledDriver::Map(Call& call, Context&, uint64_t, uint64_t, int, MapReply*) {
+int UnmodelledDriver::Map(Call& call, Context&, const MapRequest&, MapReply*) {
   return call.Unmodelled("driver: mmap");
 }
 int UnmodelledDriver::AllocPd(Call& call, Pd&) { return call.Unmodelled("driver: alloc_pd"); }

@@ -20,7 +20,7 @@ class UnmodelledDriver : public DriverBase {
   void Describe(const Device&, DeviceAttributes*) const override {}
   int AllocContext(Call& call, Context&) override;
   // None of these is reached: each needs a context.
-  int Map(Call& call, Context&, uint64_t, uint64_t, int, MapReply*) override;
+  int Map(Call& call, Context&, const MapRequest&, MapReply*) override;
   int AllocPd(Call& call, Pd&) override;
   int RegMr(Call& call, Mr&) override;
   int DeregMr(Call& call, Mr&) override;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
 #include <atomic>
@@ -22,6 +23,7 @@
 #include "shims/uverbs/restrack.h"
 #include "shims/uverbs/script.h"
 #include "shims/uverbs/write.h"
+#include "shims/vma.h"
 
 namespace vabi {
 namespace {
@@ -221,6 +223,10 @@ void UverbsFile::Disassociate() {
   context_.reset();
 }
 
+int MapRequest::CheckShared(Call& call) const {
+  return call.Violates(RuleId::mmap_private, !shared) ? call.Refuse(RuleId::mmap_private) : 0;
+}
+
 long UverbsFile::Mmap(void* address, size_t length, int protection, int flags, int64_t offset) {
   std::lock_guard lock(mutex_);
   Call call(world(), *this);
@@ -241,9 +247,14 @@ long UverbsFile::Mmap(void* address, size_t length, int protection, int flags, i
   if (length == 0) return finish(-EINVAL);  // mm/mmap.c:do_mmap
   if (device_.gone()) return finish(call.Refuse(RuleId::device_gone));
   if (context_ == nullptr) return finish(call.Refuse(RuleId::mmap_no_context));
+  // mm/mmap.c:do_mmap: where the file cannot be written, the mapping is not VM_SHARED.
+  const bool asks_shared = (flags & MAP_TYPE) != MAP_PRIVATE;
+  const MapRequest request = {.offset = static_cast<uint64_t>(offset),
+                              .length = length,
+                              .protection = protection,
+                              .shared = asks_shared && CheckWrite() == 0};
   MapReply reply;
-  const int error = device_.driver().Map(call, *context_, static_cast<uint64_t>(offset), length,
-                                         protection, &reply);
+  const int error = device_.driver().Map(call, *context_, request, &reply);
   if (reply.kind[0] != '\0') {
     std::snprintf(call.record.name, sizeof(call.record.name), "mmap:%s", reply.kind);
   }
@@ -252,24 +263,30 @@ long UverbsFile::Mmap(void* address, size_t length, int protection, int flags, i
     return finish(-fault);
   }
   if (error != 0) return finish(error);
-  const int kept = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_SHARED | MAP_PRIVATE);
-  const bool shared = !reply.anonymous && reply.memory != nullptr;
-  const bool copied = shared && (flags & MAP_PRIVATE) && (protection & PROT_WRITE);
+  // mm/memory.c:do_wp_page copies a page of a private mapping when it is first written to.
+  const bool copied = !asks_shared && (protection & PROT_WRITE) != 0;
   if (copied) call.record.unmodelled = "mmap: a private mapping is a copy from the start";
-  // core/ib_core_uverbs.c:rdma_user_mmap_io, rdma_user_mmap_entry_get want a shared one (5.2);
-  // rxe's queues are not mapped by these.
-  if ((flags & MAP_TYPE) == MAP_PRIVATE && device_.image().driver != DriverId::rxe)
-    call.record.unmodelled = "mmap: a private mapping, which most kernels refuse";
-  void* mapped = shared && !copied
+  const bool of_memory = !reply.anonymous && reply.memory != nullptr;
+  const int kept = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE);
+  void* mapped = of_memory && !copied
                      ? sys::MapAgain(reply.memory, length, address, protection, flags)
-                     : sys::Mmap(address, length, protection, kept | MAP_ANONYMOUS, -1, 0);
-  if (copied && !sys::IsError(mapped)) std::memcpy(mapped, reply.memory, length);
-  const long result = reinterpret_cast<long>(mapped);
-  if (result >= 0 || result < -4095) {
-    mappings_.push_back(
-        {reinterpret_cast<uintptr_t>(mapped), (length + 4095) & ~size_t{4095}, protection});
+                     : sys::Mmap(address, length, protection,
+                                 kept | (copied ? MAP_PRIVATE : MAP_SHARED) | MAP_ANONYMOUS, -1, 0);
+  if (sys::IsError(mapped)) return finish(sys::ErrorOf(mapped));
+  const size_t whole = (length + 4095) & ~size_t{4095};
+  if (copied && of_memory) std::memcpy(mapped, reply.memory, length);
+  if (reply.dont_copy) {
+    sys::Syscall(SYS_madvise, reinterpret_cast<long>(mapped), static_cast<long>(whole),
+                 MADV_DONTFORK);
   }
-  return finish(result);
+  const auto begin = reinterpret_cast<uintptr_t>(mapped);
+  mappings_.push_back({begin, whole, protection});
+  VmaTable::Add({.begin = begin,
+                 .end = begin + whole,
+                 .pages = reply.pages,
+                 .may_write = reply.may_write && (!asks_shared || request.shared),
+                 .shared = request.shared});
+  return finish(reinterpret_cast<long>(mapped));
 }
 
 }  // namespace vabi

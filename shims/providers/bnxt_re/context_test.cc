@@ -49,6 +49,14 @@ TEST_P(Eras, MapWhatTheyTell) {
   EXPECT_EQ(4096u, TOLD(pg_size));
   EXPECT_EQ(32u, TOLD(cqe_sz));
   EXPECT_EQ(1, hca.Map(0, 4096)) << hca.LastRule();
+  // Entries (6.6) want a shared mapping.
+  const bool entries = std::string_view(GetParam()) == "linux-6.6" ||
+                       std::string_view(GetParam()) == "debian-6.12.117" ||
+                       std::string_view(GetParam()).starts_with("debian-7");
+  EXPECT_EQ(entries ? -EINVAL : 1, hca.Map(0, 4096, PROT_READ, MAP_PRIVATE));
+  if (entries) {
+    EXPECT_EQ("mmap.private", hca.LastRule());
+  }
   ASSERT_GT(hca.AllocPd(&hca.pd, {}, 16), 0) << hca.LastRule();
   const uint64_t dbr = hca.Told(VABI_PF(bnxt_re_pd_resp, dbr));
   EXPECT_NE(0u, dbr);

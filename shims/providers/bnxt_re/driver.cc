@@ -178,19 +178,22 @@ int BnxtReDriver::AllocContext(Call& call, Context& context) {
   return 0;
 }
 
-int BnxtReDriver::Map(Call& call, Context& context, uint64_t offset, uint64_t length, int,
-                      MapReply* reply) {
+int BnxtReDriver::Map(Call& call, Context& context, const MapRequest& request, MapReply* reply) {
   ContextState& state = StateOf(context);
+  const auto [offset, length] = std::pair(request.offset, request.length);
+  const bool entries = call.world.Knob(knob::entries) != 0;
   const auto give = [&](const char* kind) {
     reply->kind = kind;
     if (strcmp(kind, kSharedPage) == 0) {
       reply->memory = state.shared;
+      if (entries) reply->pages = DeviceVma::Pages::kInserted;
     } else {
       reply->anonymous = true;
     }
     return 0;
   };
-  if (call.world.Knob(knob::entries) != 0) {
+  if (entries) {
+    if (const int error = request.CheckShared(call)) return error;
     const provider::MapEntry* entry = state.entries.FindExact(offset, length);
     if (entry == nullptr) return call.Refuse(rule::map_offset);
     return give(entry->kind);

@@ -181,33 +181,35 @@ int EfaDriver::AllocContext(Call& call, Context& context) {
 }
 
 uint64_t ContextState::Insert(const World& world, uint64_t length, const char* kind, How how) {
-  if (world.Knob(knob::map_entries) != 0) return entries.Insert({.length = length, .kind = kind});
+  if (world.Knob(knob::map_entries) != 0)
+    return entries.Insert({.length = length, .kind = kind, .flag = how});
   // mmap_entry_insert
   const uint64_t key = uint64_t{how} << kOldKindShift | next_page * kPage;
   next_page += length / kPage;
-  old_entries[key] = {.length = length, .kind = kind};
+  old_entries[key] = {.length = length, .kind = kind, .flag = how};
   return key;
 }
 
 void ContextState::Remove(uint64_t offset) { entries.Remove(offset); }
 
-int EfaDriver::Map(Call& call, Context& context, uint64_t offset, uint64_t length, int protection,
-                   MapReply* reply) {
+int EfaDriver::Map(Call& call, Context& context, const MapRequest& request, MapReply* reply) {
+  if (const int error = request.CheckShared(call)) return error;
   ContextState& state = StateOf(context);
   const provider::MapEntry* entry = nullptr;
   if (call.world.Knob(knob::map_entries) != 0) {
-    entry = state.entries.FindExact(offset, length);
+    entry = state.entries.FindExact(request.offset, request.length);
   } else {
-    if (call.Violates(rule::map_exec, (protection & PROT_EXEC) != 0))
+    if (call.Violates(rule::map_exec, (request.protection & PROT_EXEC) != 0))
       return call.Refuse(rule::map_exec);
-    const auto found = state.old_entries.find(offset);
+    const auto found = state.old_entries.find(request.offset);
     if (found != state.old_entries.end() &&
-        found->second.length == ((length + kPage - 1) & ~(kPage - 1))) {
+        found->second.length == ((request.length + kPage - 1) & ~(kPage - 1))) {
       entry = &found->second;
     }
   }
   if (entry == nullptr) return call.Refuse(rule::map_entry);
   reply->kind = entry->kind;
+  if (entry->flag == ContextState::kPages) reply->pages = DeviceVma::Pages::kInserted;
   reply->anonymous = true;
   return 0;
 }

@@ -135,10 +135,10 @@ int ErdmaDriver::AllocContext(Call& call, Context& context) {
   return 0;
 }
 
-int ErdmaDriver::Map(Call& call, Context& context, uint64_t offset, uint64_t length, int,
-                     MapReply* reply) {
-  const provider::MapEntry* entry =
-      static_cast<ContextState*>(context.driver.get())->entries.FindExact(offset, length);
+int ErdmaDriver::Map(Call& call, Context& context, const MapRequest& request, MapReply* reply) {
+  if (const int error = request.CheckShared(call)) return error;
+  const provider::MapEntry* entry = static_cast<ContextState*>(context.driver.get())
+                                        ->entries.FindExact(request.offset, request.length);
   if (entry == nullptr) return call.Refuse(rule::map_entry);
   reply->kind = entry->kind;
   reply->anonymous = true;

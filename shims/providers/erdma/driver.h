@@ -37,8 +37,7 @@ class ErdmaDriver : public DriverBase {
   int QueryDevice(Call& call, Device& device) override;
 
   int AllocContext(Call& call, Context& context) override;
-  int Map(Call& call, Context& context, uint64_t offset, uint64_t length, int protection,
-          MapReply* reply) override;
+  int Map(Call& call, Context& context, const MapRequest& request, MapReply* reply) override;
 
   int AllocPd(Call&, Pd&) override { return 0; }
   int RegMr(Call& call, Mr& mr) override;

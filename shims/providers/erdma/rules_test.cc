@@ -47,6 +47,7 @@ const std::vector<Offence>& Offences() {
     {kNewest, "erdma.query_device.input", EOPNOTSUPP, [](T& t) { return t.QueryDevice(Bytes(8, 1)); }},
     {kNewest, "erdma.query_device.fault", EFAULT, [](T& t) { return t.Nowhere(T::Lost::kOutput, 0x80000001, t.Zero(VABI_S(ib_uverbs_ex_query_device)), VABI_S(ib_uverbs_ex_query_device_resp)); }},
     {k61, "erdma.ucontext.reply.short", EINVAL, [](T& t) { t.Reinstall(); return t.Open({}, 36); }},
+    {kNewest, "mmap.private", EINVAL, [](T& t) { return t.Map(0, 4096, PROT_READ, MAP_PRIVATE); }},
     {k61, "erdma.mmap.entry", EINVAL, [](T& t) { return t.Map(1 << 20, 4096); }},
     {k61, "erdma.reg_mr.size", EINVAL, [](T& t) { return t.RegMr(t.pd, {.length = 0}); }},
     {k61, "erdma.reg_mr.size", EINVAL, [](T& t) { return t.RegMr(t.pd, {.length = (uint64_t{1} << 46) + 1}); }},

@@ -165,10 +165,12 @@ int HnsDriver::AllocContext(Call& call, Context&) {
   return ReplyWhole(call, reply);
 }
 
-int HnsDriver::Map(Call& call, Context&, uint64_t offset, uint64_t length, int, MapReply* reply) {
+int HnsDriver::Map(Call& call, Context&, const MapRequest& request, MapReply* reply) {
   // rdma_user_mmap_io wants exactly the page; io_remap_pfn_range maps it, however long the rest is.
-  const bool too_long = length > kPage && call.world.Knob(knob::map_exact) != 0;
-  if (offset != 0 || too_long) return call.Refuse(rule::map_entry);
+  const bool too_long = request.length > kPage && call.world.Knob(knob::map_exact) != 0;
+  if (request.offset != 0) return call.Refuse(rule::map_entry);
+  if (const int error = request.CheckShared(call)) return error;
+  if (too_long) return call.Refuse(rule::map_entry);
   reply->kind = "UAR";
   reply->anonymous = true;
   return 0;

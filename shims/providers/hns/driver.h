@@ -35,8 +35,7 @@ class HnsDriver : public DriverBase {
   int QueryDevice(Call& call, Device& device) override;
 
   int AllocContext(Call& call, Context& context) override;
-  int Map(Call& call, Context& context, uint64_t offset, uint64_t length, int protection,
-          MapReply* reply) override;
+  int Map(Call& call, Context& context, const MapRequest& request, MapReply* reply) override;
 
   int AllocPd(Call& call, Pd& pd) override;
   int RegMr(Call& call, Mr& mr) override;

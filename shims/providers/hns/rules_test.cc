@@ -136,6 +136,7 @@ const std::vector<Offence>& Offences() {
     {kNewest, "hns.query_device.input", EOPNOTSUPP, [](T& t) { return t.QueryDevice(Bytes(8, 1)); }},
     {kNewest, "hns.ucontext.input.short", EINVAL, [](T& t) { t.Reinstall(); return t.Open(Bytes(4), T::kRoom); }},
     {kNewest, "hns.ucontext.input.tail", EOPNOTSUPP, [](T& t) { t.Reinstall(); return t.Open(t.Longer(Bytes(8)), T::kRoom); }},
+    {kNewest, "mmap.private", EINVAL, [](T& t) { return t.Map(0, 4096, PROT_READ, MAP_PRIVATE); }},
     {k61, "hns.mmap.entry", EINVAL, [](T& t) { return t.Map(4096, 4096); }},
     {k61, "hns.buffer", ENOMEM, [](T& t) { return t.RegMr(t.pd, {.length = 1 << 24}); }},
     {k61, "hns.buffer", ENOMEM, [](T& t) { return t.LimitedMr(t.pd, 1); }},

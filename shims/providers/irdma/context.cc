@@ -106,14 +106,16 @@ int IrdmaDriver::AllocContext(Call& call, Context& context) {
   return 0;
 }
 
-int IrdmaDriver::Map(Call& call, Context& context, uint64_t offset, uint64_t length, int,
-                     MapReply* reply) {
+int IrdmaDriver::Map(Call& call, Context& context, const MapRequest& request, MapReply* reply) {
   ContextState& state = StateOf(context);
   reply->kind = "DOORBELL";
   if (state.legacy) {
-    if (offset != 0 || length > kPage) return call.Refuse(rule::map_offset);
-  } else if (state.entries.FindExact(offset, length) == nullptr) {
-    return call.Refuse(rule::map_offset);
+    if (request.offset != 0 || request.length > kPage) return call.Refuse(rule::map_offset);
+    if (const int error = request.CheckShared(call)) return error;
+  } else {
+    if (const int error = request.CheckShared(call)) return error;
+    if (state.entries.FindExact(request.offset, request.length) == nullptr)
+      return call.Refuse(rule::map_offset);
   }
   reply->anonymous = true;
   return 0;

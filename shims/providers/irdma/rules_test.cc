@@ -141,6 +141,7 @@ const Offence<T> kOffences[] = {
        return Invoke(t, 3, t.Zero(VABI_S(ib_uverbs_alloc_pd)), VABI_S(ib_uverbs_alloc_pd_resp), 0,
                      0, 4096, 8);
      }},
+    {kNewest, "mmap.private", EINVAL, [](T& t) { return t.Map(0, 4096, PROT_READ, MAP_PRIVATE); }},
     {kNewest, "irdma.mmap.offset", EINVAL, [](T& t) { return t.Map(5 * 4096, 4096); }},
     {"linux-5.14", "irdma.mmap.offset", EINVAL, [](T& t) { return t.Map(0, 8192); }},
     {kNewest, "irdma.input", EOPNOTSUPP,

@@ -35,9 +35,8 @@ int Mlx4Driver::AllocContext(Call& call, Context& context) {
   return 0;
 }
 
-int Mlx4Driver::Map(Call& call, Context& context, uint64_t offset, uint64_t length, int,
-                    MapReply* reply) {
-  const uint64_t page = offset / kPage;
+int Mlx4Driver::Map(Call& call, Context& context, const MapRequest& request, MapReply* reply) {
+  const uint64_t page = request.offset / kPage;
   if (page == 0) {
     reply->kind = "UAR";
   } else if (page == 1) {
@@ -47,7 +46,8 @@ int Mlx4Driver::Map(Call& call, Context& context, uint64_t offset, uint64_t leng
   } else {
     return call.Refuse(rule::map_offset);
   }
-  if (call.Violates(rule::map_length, length == 0 || length > kPage))
+  if (const int error = request.CheckShared(call)) return error;
+  if (call.Violates(rule::map_length, request.length == 0 || request.length > kPage))
     return call.Refuse(rule::map_length);
   const uint32_t bit = 1u << page;
   ContextState& state = StateOf(context);

@@ -121,6 +121,7 @@ const MlxOffence kOffences[] = {
      }},
     {kNewest, "mlx4.mmap.length", EINVAL, [](T& t) { return t.Map(0, 8192); }},
     {"linux-4.4", "mlx4.mmap.length", EINVAL, [](T& t) { return t.Map(4096, 8192); }},
+    {kNewest, "mmap.private", EINVAL, [](T& t) { return t.Map(0, 4096, PROT_READ, MAP_PRIVATE); }},
     {kNewest, "mlx4.mmap.offset", EINVAL, [](T& t) { return t.Map(2 * 4096, 4096); }},
     {kNewest, "mlx4.memory.range", EINVAL,
      [](T& t) { return t.RegMr(t.pd, {.start = ~uint64_t{4095}, .length = 8192}); }},

@@ -151,12 +151,13 @@ TEST_F(Linux4_16Context, KnowsNoFlag) {
 
 class MapTest : public Mlx5Test {
  protected:
+  using Mlx5Test::Mlx5Test;
   // Errno of mapping; what was mapped is unmapped.
   int Map(uint64_t command, uint64_t index, size_t length = 4096,
-          int protection = PROT_READ | PROT_WRITE) {
+          int protection = PROT_READ | PROT_WRITE, int flags = MAP_SHARED) {
     const uint64_t page = command << 8 | (index & 0xff) | (index >> 8) << 16;
     const long at =
-        file_->Mmap(nullptr, length, protection, MAP_SHARED, static_cast<int64_t>(page << 12));
+        file_->Mmap(nullptr, length, protection, flags, static_cast<int64_t>(page << 12));
     if (at < 0 && at > -4096) return static_cast<int>(-at);
     munmap(reinterpret_cast<void*>(at), length);
     return 0;
@@ -214,6 +215,49 @@ TEST_F(MapTest, Clocks) {
   EXPECT_EQ(EPERM, Map(kInfo, 0));
   EXPECT_EQ(EPERM, Map(kInfo, 0, 4096, PROT_READ | PROT_EXEC));
   EXPECT_EQ(EOPNOTSUPP, Map(kInfo, 1, 4096, PROT_READ)) << "there is version 0 only";
+}
+
+// main.c:mlx5_ib_mmap, vm_flags_clear(vma, VM_MAYWRITE); vm_insert_page.
+TEST_F(MapTest, ClocksStayReadOnly) {
+  OpenContext(kLib4k);
+  ASSERT_EQ(0, Map(kClock, 0, 4096, PROT_READ));
+  EXPECT_FALSE(NewestVma().may_write);
+  EXPECT_EQ(DeviceVma::Pages::kIo, NewestVma().pages);
+  ASSERT_EQ(0, Map(kInfo, 0, 4096, PROT_READ));
+  EXPECT_FALSE(NewestVma().may_write);
+  EXPECT_EQ(DeviceVma::Pages::kInserted, NewestVma().pages);
+  ASSERT_EQ(0, Map(kRegular, 0, 4096, PROT_READ));
+  EXPECT_TRUE(NewestVma().may_write);
+}
+
+// core/ib_core_uverbs.c:rdma_user_mmap_io; main.c:mlx5_ib_mmap_clock_info_page asks before it looks
+// at the index.
+TEST_F(MapTest, PrivateOnesAreRefused) {
+  OpenContext(kLib4k);
+  constexpr int kBoth = PROT_READ | PROT_WRITE;
+  EXPECT_EQ(EINVAL, Map(kRegular, 0, 4096, kBoth, MAP_PRIVATE));
+  EXPECT_EQ("mmap.private", LastRule());
+  EXPECT_EQ(EINVAL, Map(kAllocWc, 0, 4096, kBoth, MAP_PRIVATE));
+  EXPECT_EQ(0, Map(kAllocWc, 0)) << "it was not taken";
+  EXPECT_EQ(EPERM, Map(kClock, 0, 4096, kBoth, MAP_PRIVATE));
+  EXPECT_EQ(EINVAL, Map(kClock, 0, 4096, PROT_READ, MAP_PRIVATE));
+  EXPECT_EQ(EINVAL, Map(kInfo, 1, 4096, PROT_READ, MAP_PRIVATE));
+  // mm/mmap.c:do_mmap: a node that cannot be written to has no VM_SHARED.
+  file_->set_access_mode(O_RDONLY);
+  EXPECT_EQ(EINVAL, Map(kRegular, 0, 4096, PROT_READ));
+  EXPECT_EQ("mmap.private", LastRule());
+}
+
+class Linux5_0Map : public MapTest {
+ protected:
+  Linux5_0Map() : MapTest("linux-5.0") {}
+};
+TEST_F(Linux5_0Map, TakesPrivateOnes) {
+  OpenContext(kLib4k);
+  EXPECT_EQ(0, Map(kRegular, 0, 4096, PROT_READ, MAP_PRIVATE));
+  EXPECT_EQ(0, Map(kInfo, 0, 4096, PROT_READ, MAP_PRIVATE));
+  ASSERT_EQ(0, Map(kClock, 0, 4096, PROT_READ));
+  EXPECT_TRUE(NewestVma().may_write) << "VM_MAYWRITE stays up to 5.0";
 }
 
 }  // namespace

@@ -23,14 +23,14 @@ uint32_t ExtendedIndex(uint64_t page) {
 
 class Mapper {
  public:
-  Mapper(Call& call, Context& context, uint64_t offset, uint64_t length, int protection,
-         MapReply* reply)
+  Mapper(Call& call, Context& context, const MapRequest& request, MapReply* reply)
       : call_(call),
         context_(StateOf(context)),
         device_(*context.device),
-        page_(offset >> kPageShift),
-        length_((length + kPage - 1) & ~(kPage - 1)),
-        protection_(protection),
+        request_(request),
+        page_(request.offset >> kPageShift),
+        length_((request.length + kPage - 1) & ~(kPage - 1)),
+        protection_(request.protection),
         reply_(reply) {}
 
   int Run() {
@@ -72,6 +72,10 @@ class Mapper {
       if (call_.Violates(RuleId::mlx5_map_uar_busy, context_.bfreg_users[bfreg] != 0)) {
         return call_.Refuse(RuleId::mlx5_map_uar_busy);
       }
+    }
+    if (const int error = request_.CheckShared(call_)) return error;
+    if (dynamic) {
+      const uint32_t bfreg = index * kUarsInPage * kNonFastPathBfregsPerUar;
       ++context_.bfreg_users[bfreg];
       context_.uars[index] = device_.NextNumber();
     }
@@ -88,6 +92,8 @@ class Mapper {
     if (call_.Violates(RuleId::mlx5_map_clock_writable, (protection_ & PROT_WRITE) != 0)) {
       return call_.Refuse(RuleId::mlx5_map_clock_writable);
     }
+    if (const int error = request_.CheckShared(call_)) return error;
+    reply_->may_write = call_.world.Knob(KnobId::mlx5_clock_may_write) != 0;
     return MapMemory(Clock::RegisterPage());
   }
 
@@ -97,6 +103,7 @@ class Mapper {
     if (call_.Violates(RuleId::mlx5_map_info_length, length_ != kPage)) {
       return call_.Refuse(RuleId::mlx5_map_info_length);
     }
+    if (const int error = request_.CheckShared(call_)) return error;
     if (call_.Violates(RuleId::mlx5_map_info_index,
                        Index(page_) != static_cast<uint32_t>(
                                            call_.world.Flag(VABI_C(MLX5_IB_CLOCK_INFO_V1))))) {
@@ -106,6 +113,10 @@ class Mapper {
         call_.On(RuleId::mlx5_map_info_executable) ? PROT_WRITE | PROT_EXEC : PROT_WRITE;
     if (call_.Violates(RuleId::mlx5_map_info_writable, (protection_ & forbidden) != 0)) {
       return call_.Refuse(RuleId::mlx5_map_info_writable);
+    }
+    if (call_.world.Knob(KnobId::mlx5_clock_may_write) == 0) {
+      reply_->may_write = false;
+      reply_->pages = DeviceVma::Pages::kInserted;  // vm_insert_page came in the same release
     }
     return MapMemory(Clock::InfoPage(call_.world));
   }
@@ -133,7 +144,8 @@ class Mapper {
         reply_->kind = "DEVICE_MEM";
         break;
     }
-    // core/ib_core_uverbs.c:rdma_user_mmap_io and rdma_user_mmap_io_prep
+    // core/ib_core_uverbs.c:rdma_user_mmap_io
+    if (const int error = request_.CheckShared(call_)) return error;
     if (call_.Violates(RuleId::mlx5_map_entry_length,
                        length_ != ((entry.length + kPage - 1) & ~(kPage - 1)))) {
       return call_.Refuse(RuleId::mlx5_map_entry_length);
@@ -146,6 +158,7 @@ class Mapper {
   Call& call_;
   ContextState& context_;
   Device& device_;
+  const MapRequest& request_;
   uint64_t page_, length_;
   int protection_;
   MapReply* reply_;
@@ -153,9 +166,8 @@ class Mapper {
 
 }  // namespace
 
-int Mlx5Driver::Map(Call& call, Context& context, uint64_t offset, uint64_t length, int protection,
-                    MapReply* reply) {
-  return Mapper(call, context, offset, length, protection, reply).Run();
+int Mlx5Driver::Map(Call& call, Context& context, const MapRequest& request, MapReply* reply) {
+  return Mapper(call, context, request, reply).Run();
 }
 
 }  // namespace vabi::mlx5

@@ -44,8 +44,8 @@ int CheckMemory(Call& call, uint64_t start, uint64_t length, uint64_t iova, uint
   }
   // ib_umem_odp_get: nothing is looked at before it is used.
   const uint64_t end = start + length, aligned = PageEnd(end);
-  if (call.Violates(RuleId::mlx5_pin_range, end < start || aligned < end))
-    return call.Refuse(RuleId::mlx5_pin_range);
+  if (call.Violates(RuleId::mlx5_odp_range, end < start || aligned < end))
+    return call.Refuse(RuleId::mlx5_odp_range);
   // ib_init_umem_odp, and up to 5.3 mr_umem_get
   if (call.Violates(RuleId::mlx5_pin_nothing, aligned == (start & ~(kPage - 1))))
     return call.Refuse(RuleId::mlx5_pin_nothing);

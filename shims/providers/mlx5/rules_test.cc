@@ -555,6 +555,9 @@ const std::vector<Offence>& Offences() {
     // umem.c:ib_umem_get, doorbell.c
     {kNewest, "mlx5.memory.range", EINVAL, Open([](T& t) { return t.RegMr(~uint64_t{4095}, 8192, ~uint64_t{4095}, 1); })},
     {"debian-6.12.117", "mlx5.memory.nothing", EINVAL, Open([](T& t) { const uint64_t at = Address(t.memory_.base()); return t.RegMr(at, 0, at, kOnDemand); })},
+    {kNewest, "mlx5.memory.odp_range", EOVERFLOW, Open([](T& t) { return t.RegMr(~uint64_t{4095}, 8192, ~uint64_t{4095}, kOnDemand); })},
+    {"debian-6.12.117", "mlx5.memory.odp_range", EOVERFLOW, Open([](T& t) { return t.RegMr(~uint64_t{8191}, 8190, ~uint64_t{8191}, kOnDemand); })},
+    {"linux-5.3", "mlx5.memory.odp_range", EINVAL, Open([](T& t) { return t.RegMr(~uint64_t{4095}, 8192, ~uint64_t{4095}, kOnDemand); })},
     {"linux-6.6", "mlx5.memory.nothing", EINVAL, Open([](T& t) { return t.RegMr(Address(t.memory_.base()), 1ULL << 50, Address(t.memory_.base()), 1); })},
     {kNewest, "mlx5.memory.nothing", EINVAL, Open([](T& t) { return t.RegMr(Address(t.memory_.base()), 0, Address(t.memory_.base()), 1); })},
     {kNewest, "mlx5.doorbell.straddles", EINVAL, Open([](T& t) { return t.NewCq(t.CqDriver().With(CQ(db_addr), Address(t.memory_.base()) + 4092).bytes()); })},

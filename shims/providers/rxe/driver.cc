@@ -124,21 +124,21 @@ int RxeDriver::AllocContext(Call& call, Context& context) {
 }
 
 // rxe_mmap.c: rxe_mmap
-int RxeDriver::Map(Call& call, Context& context, uint64_t offset, uint64_t length, int,
-                   MapReply* reply) {
+int RxeDriver::Map(Call& call, Context& context, const MapRequest& request, MapReply* reply) {
   constexpr uint64_t kPageMask = 4095;
   std::lock_guard lock(fabric::Lock());
   Arena& arena = Of(*context.device).arena;
   const auto found =
       std::find_if(arena.pending.begin(), arena.pending.end(), [&](const Arena::Pending& one) {
-        return one.context == &context && static_cast<uint64_t>(one.offset) == offset;
+        return one.context == &context && static_cast<uint64_t>(one.offset) == request.offset;
       });
   if (found == arena.pending.end()) return call.Refuse(RuleId::rxe_mmap_offset);
   reply->kind = found->kind;
-  const bool too_long =
-      length > UINT64_MAX - kPageMask || ((length + kPageMask) & ~kPageMask) > found->size;
+  const bool too_long = request.length > UINT64_MAX - kPageMask ||
+                        ((request.length + kPageMask) & ~kPageMask) > found->size;
   if (call.Violates(RuleId::rxe_mmap_size, too_long)) return call.Refuse(RuleId::rxe_mmap_size);
   reply->memory = found->memory;
+  reply->pages = DeviceVma::Pages::kVmalloc;
   arena.pending.erase(found);
   return 0;
 }

@@ -131,14 +131,17 @@ uint64_t AddPlace(Call& call, uint64_t length, const char* kind) {
 }
 
 // siw_mmap. An entry's `address` is its queue's length.
-int SiwDriver::Map(Call& call, Context& context, uint64_t offset, uint64_t length, int,
-                   MapReply* reply) {
-  const provider::MapEntry* entry = StateOf(context).entries.Find(offset);
+int SiwDriver::Map(Call& call, Context& context, const MapRequest& request, MapReply* reply) {
+  if (call.world.Knob(knob::map_entries) != 0) {
+    if (const int error = request.CheckShared(call)) return error;
+  }
+  const provider::MapEntry* entry = StateOf(context).entries.Find(request.offset);
   const auto pages = [](uint64_t bytes) { return (bytes + kPage - 1) / kPage; };
-  if (entry == nullptr || pages(entry->address) != pages(length))
+  if (entry == nullptr || pages(entry->address) != pages(request.length))
     return call.Refuse(rule::map_entry);
   reply->kind = entry->kind;
   reply->anonymous = true;
+  reply->pages = DeviceVma::Pages::kVmalloc;
   return 0;
 }
 

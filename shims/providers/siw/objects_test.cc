@@ -153,6 +153,7 @@ TEST(SiwObjects, BeforeMapEntriesEachQueueHadOneKey) {
   EXPECT_EQ(4096u, siw.Told(VABI_PF(siw_uresp_create_qp, sq_key)));
   EXPECT_EQ(8192u, siw.Told(VABI_PF(siw_uresp_create_qp, rq_key))) << "the next page's number";
   EXPECT_EQ(1, siw.Map(4096, 8192)) << siw.LastRule();
+  EXPECT_EQ(1, siw.Map(4096, 8192, PROT_READ, MAP_PRIVATE)) << "which 5.6 refuses";
   ASSERT_GT(siw.NewSrq(8, 1, 0, &srq), 0) << siw.LastRule();
   EXPECT_EQ(3u, siw.Told(VABI_PF(siw_uresp_create_srq, srq_key))) << "5.3 forgot to shift it";
   // xa_alloc_cyclic: a key that was given back is not the next.

@@ -85,6 +85,7 @@ const std::vector<Offence>& Offences() {
     {k612, "siw.query_device.udata", EINVAL, [](T& t) { return t.QueryDevice({}, 8); }},
     {kNewest, "siw.query_device.input", EOPNOTSUPP, [](T& t) { return t.QueryDevice(Bytes(8, 1)); }},
     {kNewest, "siw.ucontext.reply.short", EINVAL, [](T& t) { t.Reinstall(); return t.Open({}, 4); }},
+    {kNewest, "mmap.private", EINVAL, [](T& t) { return t.Map(0, 4096, PROT_READ, MAP_PRIVATE); }},
     {kNewest, "siw.mmap.entry", EINVAL, [](T& t) { return t.Map(1u << 20, 4096); }},
     {kNewest, "siw.create_cq.flags", EOPNOTSUPP, [](T& t) { return t.CreateCqEx(16, 1, {}, T::kCqReply); }},
     {kNewest, "siw.create_cq.cqe", EINVAL, [](T& t) { return t.CreateCq(3276801, nullptr, {}, T::kCqReply); }},

@@ -91,11 +91,12 @@ int VmwPvrdmaDriver::AllocContext(Call& call, Context&) {
 }
 
 // Any offset is the context's UAR.
-int VmwPvrdmaDriver::Map(Call& call, Context&, uint64_t, uint64_t length, int, MapReply* reply) {
-  if (call.Violates(rule::map_length, length == 0 || length > kPage))
+int VmwPvrdmaDriver::Map(Call& call, Context&, const MapRequest& request, MapReply* reply) {
+  if (call.Violates(rule::map_length, request.length == 0 || request.length > kPage))
     return call.Refuse(rule::map_length);
   reply->kind = "UAR";
   reply->anonymous = true;
+  reply->dont_copy = true;
   return 0;
 }
 

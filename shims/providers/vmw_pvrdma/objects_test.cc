@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What vmw_pvrdma grants and tells: hw/vmw_pvrdma of the kernels named.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "shims/providers/vmw_pvrdma/test_vmw_pvrdma.h"
 
 namespace vabi::vmw_pvrdma {
@@ -19,6 +22,24 @@ TEST_P(Objects, ContextTellsItsTableAndMapsOnePage) {
   EXPECT_NE(0u, hca.Told(VABI_PF(pvrdma_alloc_ucontext_resp, qp_tab_size)) & 0xffff);
   EXPECT_EQ(1, hca.Map(0, 4096));
   EXPECT_EQ(1, hca.Map(0x5000, 4096)) << "any offset";
+  EXPECT_EQ(1, hca.Map(0, 4096, PROT_READ, MAP_PRIVATE)) << "the driver looks at no flag";
+}
+
+// pvrdma_mmap: VM_DONTCOPY.
+TEST_P(Objects, ChildrenDoNotHaveTheUar) {
+  TestVmwPvrdma hca(GetParam());
+  ASSERT_GT(hca.Open({}, 8), 0) << hca.LastRule();
+  const long page = hca.file().Mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, 0);
+  ASSERT_FALSE(page < 0 && page > -4096) << hca.LastRule();
+  const pid_t child = fork();
+  if (child == 0) {
+    unsigned char there;
+    _exit(mincore(reinterpret_cast<void*>(page), 4096, &there) == 0 ? 0 : errno);
+  }
+  int status = 0;
+  ASSERT_EQ(child, waitpid(child, &status, 0));
+  EXPECT_EQ(ENOMEM, WEXITSTATUS(status));
+  munmap(reinterpret_cast<void*>(page), 4096);
 }
 
 // pvrdma_cq.c:pvrdma_create_cq rounds up to a power of two.

@@ -101,7 +101,13 @@ TEST_F(RemoteFailure, ARingThatTheStoppedLeftFullHoldsNobodyUpForLong) {
   uint32_t attempt = 1;
   const auto again = [&] { return Post(Request(Opcode::kWrite, 0, 8), &second, attempt++); };
   ASSERT_EQ(again(), Outcome::kRetry) << "it may go on yet";
-  ASSERT_TRUE(Until([&] { return again() == Outcome::kDone; }));
+  // As drivers do: not before they are told that it may go on.
+  auto seen_resumed = own.resumed;
+  ASSERT_TRUE(Until([&] {
+    if (own.resumed == seen_resumed) return false;
+    seen_resumed = own.resumed;
+    return again() == Outcome::kDone;
+  }));
   EXPECT_EQ(second.status, Status::kRetryExceeded);
   own.state = EndpointState::kRts;
   own.service = Service::kUc;

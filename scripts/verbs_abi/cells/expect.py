@@ -10,10 +10,12 @@ the release at or below its version is, and the expectation says so: userlands/r
 "exactly": true: and the cell has no others), takes_abi (false: the userland's provider does not take the ABI version
 that an overlay tells, by matrix/negotiation). The rows of all files are tried by "order", then by file name, and the
 first that holds decides; a cell for which none holds is expected to be full. A row may also say "rule", "errno" or
-"lost" (a list): then these must be right too. `"defect": true` marks a known defect: when such a cell comes out full,
+"lost" (a list): then these must be right too. An overlay with an errno for a step that the program never asked for
+(errno@CREATE_CQ=EIO where it asks for CQ.CREATE) is left out of account, and the expectation says so. `"defect": true` marks a known defect: when such a cell comes out full,
 the verdict is "fixed".
 """
 
+import dataclasses
 import fnmatch
 import functools
 import re
@@ -23,7 +25,7 @@ from verbs_abi.cells import ids, negotiation
 from verbs_abi.errors import nearest
 from verbs_abi.userlands import releases
 
-DEFAULT = {"outcome": "full", "reason": "nothing is missing in this cell"}
+DEFAULT = {"outcome": "full", "reason": "no expectation names this cell, so that nothing should be missing in it"}
 
 
 def _check_names(entry):
@@ -108,8 +110,20 @@ def expectation(cell):
     return None, DEFAULT
 
 
-def verdict(cell, outcome):
-    """(verdict, expectation as results.json holds it) of an Outcome."""
+_ERRNO = re.compile(r"(?P<fault>errno(?:-once)?)@(?P<step>[^=]+)=(?P<errno>.+)")
+
+
+def idle(cell, records):
+    """The overlays with an errno whose step the cell's program never asked for, by its trace: as if they were not there."""
+    met = {(record["fault"], step, record.get("errno")) for record in records if "fault" in record
+           for step in (record.get("name"), record.get("inner"))}
+    return tuple(text for text, told in zip(cell.overlays, map(_ERRNO.fullmatch, cell.overlays))
+                 if told and (told["fault"], told["step"], told["errno"]) not in met)
+
+
+def verdict(cell, outcome, without=()):
+    """(verdict, expectation as results.json holds it) of an Outcome; without: overlays that met nothing (idle())."""
+    cell = dataclasses.replace(cell, overlays=tuple(text for text in cell.overlays if text not in without))
     name, row = expectation(cell)
     wanted = row["outcome"] if isinstance(row["outcome"], list) else [row["outcome"]]
     told = {"outcome": wanted[0], "reason": row["reason"]}
@@ -118,6 +132,8 @@ def verdict(cell, outcome):
         release = releases.of(cell.userland)
         if "userlands" in row and release not in (None, cell.userland):
             told["reason"] = f"As {release}: {row['reason']}"
+    if without:
+        told["reason"] += f"; what {', '.join(without)} makes fail is never asked for here"
     if row.get("link"):
         told["link"] = row["link"]
     # What the fake kernel does not model is never as expected.

@@ -95,3 +95,39 @@ def test_a_range_of_userlands_is_of_releases(tree, monkeypatch):
     expect._order.cache_clear()
     assert expect.expectation(ids.parse(f"{name}/debian-6.1.192/rxe"))[1] is row
     assert expect.expectation(ids.parse(f"{tree('44.0')}/debian-6.1.192/rxe"))[1] is not row
+
+
+@pytest.mark.parametrize("kernel", ["linux-4.4", "debian-5.10.223", "debian-6.1.192"])
+@pytest.mark.parametrize("overlay, wanted", [
+    ("errno@REG_MR=ENOMEM", "refused"), ("errno@ALLOC_PD=EIO", "refused"), ("errno@CREATE_AH=ENOMEM", "degraded"),
+    ("errno@DESTROY_QP=EIO", "broken"), ("errno@MR.MR_DESTROY=EIO", "broken"), ("errno@DEREG_MR=EIO", "broken"),
+    ("errno@DEVICE.GET_CONTEXT=EIO", "refused"), ("missing-method=ASYNC_EVENT.ALLOC", "refused")])
+def test_a_fault_is_expected_whatever_else_the_device_lacks(kernel, overlay, wanted):
+    for provider in ("rxe", "mlx5"):
+        assert expect.expectation(ids.parse(f"deb-44.0/{kernel}/{provider}/{overlay}"))[1]["outcome"] == wanted
+
+
+def _struck(name, errno, inner=None, fault="errno"):
+    return {"via": "ioctl", "name": name, "inner": inner, "result": -12, "errno": errno, "fault": fault}
+
+
+@pytest.mark.parametrize("overlays, records, idle", [
+    (("errno@REG_MR=ENOMEM",), [_struck("REG_MR", "ENOMEM")], ()),
+    (("errno@REG_MR=ENOMEM",), [_struck("DEVICE.INVOKE_WRITE", "ENOMEM", "REG_MR")], ()),
+    (("errno@REG_MR=ENOMEM",), [_struck("REG_MR", "ENOMEM", fault="errno-once")], ("errno@REG_MR=ENOMEM",)),
+    (("errno@REG_MR=ENOMEM",), [{"name": "REG_MR", "result": -12, "errno": "ENOMEM", "rule": "x"}], ("errno@REG_MR=ENOMEM",)),
+    (("no-ioctl", "errno@CREATE_CQ=EIO", "errno-once@ALLOC_PD=EPERM"), [_struck("CREATE_CQ", "EIO")],
+     ("errno-once@ALLOC_PD=EPERM",)),
+    (("no-ioctl", "mmap-fails=UAR"), [], ())])
+def test_a_fault_that_nothing_met_is_known_by_the_trace(overlays, records, idle):
+    cell = ids.Cell("deb-44.0", "debian-6.1.192", (ids.Device("rxe"),), overlays)
+    assert expect.idle(cell, records) == idle
+
+
+def test_a_fault_that_nothing_met_changes_no_expectation():
+    cell = ids.parse("deb-44.0/debian-6.1.192/rxe/errno@CREATE_CQ=ENOMEM")
+    assert expect.verdict(cell, outcome.Outcome("full"))[0] == "unexpected"
+    verdict, told = expect.verdict(cell, outcome.Outcome("full"), cell.overlays)
+    assert verdict == "expected" and told["reason"].endswith("; what errno@CREATE_CQ=ENOMEM makes fail is never asked for here")
+    old = ids.parse("deb-44.0/debian-5.10.223/rxe/errno@CREATE_CQ=ENOMEM")
+    assert expect.verdict(old, outcome.Outcome("degraded"), old.overlays)[1]["name"] == "rxe-address-handles"

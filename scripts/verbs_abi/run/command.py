@@ -14,7 +14,7 @@ import time
 
 from verbs_abi import children, locks, matrix, progress, userlands
 from verbs_abi.cells import expect, ids, plans, pool, programs, worlds
-from verbs_abi.errors import EXIT_OK, EXIT_UNEXPECTED, EXIT_USAGE, UserError
+from verbs_abi.errors import EXIT_OK, EXIT_UNEXPECTED, EXIT_USAGE, UserError, printable
 from verbs_abi.run import provenance
 from verbs_abi.setup import build
 from verbs_abi.userlands import built
@@ -305,7 +305,7 @@ def execute(arguments, plan, cells, gate=lambda rows: None, builds=()):
             rows = plans.absent_once(plan, rows)
             results = {
                 "schema_version": 1, "stack": "rdma-core", "provenance": found, "axes": _axes(cells), "cells": rows,
-                "run": {"plan": plan, "command": shlex.join(["./verbs-abi", *sys.argv[1:]]), "started": _utc(started),
+                "run": {"plan": plan, "command": printable(shlex.join(["./verbs-abi", *sys.argv[1:]])), "started": _utc(started),
                         "finished": _utc(time.time()), "jobs": arguments.jobs, "complete": complete, "planned": planned,
                         **({"shards": [arguments.shard]} if arguments.shard else {})},
                 "summary": model.summarise(rows, round(time.monotonic() - begin, 2)), "oracle": _oracle(),

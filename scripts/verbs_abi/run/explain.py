@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """verbs-abi explain CELL: runs the cell once more and tells why it ends as it does, step by step."""
 
+import dataclasses
 import json
 import sys
 
 from verbs_abi import matrix, screen, userlands
 from verbs_abi.cells import ids, plans, pool, worlds
 from verbs_abi.setup import build
+from verbs_abi.userlands import releases
 
 
 def register(subparsers):
@@ -85,17 +87,23 @@ def _lines(row, sources, whys, width=None):
     yield f"reproduce: {row['exec']}"  # whole, to be copied
 
 
-def planned_instead(cell):
-    """The names of the cells that plans have of this cell's world, when they have not this one: many drivers are run
-    without a data path, so that nothing is said of their journey."""
+def _text_unplanned(cell, row):
+    """Of a cell that is not as expected: a sentence when no plan has it, since nobody looked into it then; else None. Many
+    drivers are run without a data path, so that nothing is said of their journey: the cells of the same world are named."""
     def world(one):
         return one.userland, one.kernel, one.devices, one.overlays
 
-    for plan in ("quick", "gate"):
-        names = [one.id for one in plans.load(plan) if world(one) == world(cell)]
-        if names:
-            return [] if cell.id in names else names
-    return []
+    release = dataclasses.replace(cell, userland=releases.of(cell.userland) or cell.userland)
+    names = []
+    for plan in ("quick", "gate", "negotiation", "nightly"):
+        found = [one.id for one in plans.load(plan) if world(one) == world(release)]
+        if release.id in found:
+            return None
+        names = names or found
+    text = "No plan has this cell, so nobody looked into it"
+    if "name" not in (row.get("expectation") or {}):
+        text += ", and no expectation names it: 'full' is only what a cell is held to that nothing is known of"
+    return text + ("." if not names else ". Of the same world there are: " + ", ".join(names))
 
 
 def handle(arguments):
@@ -111,8 +119,7 @@ def handle(arguments):
         sources = {rule["name"]: rule["source"] for rule in worlds.rules(folder)}
         for line in _lines(row, sources, reasons(cell.kernel), screen.columns()):
             print(line)
-        instead = planned_instead(cell) if row["verdict"] == "unexpected" else []
-        if instead:
-            text = "No plan has this cell, so nobody looked into it. Of the same world there are: " + ", ".join(instead)
+        text = _text_unplanned(cell, row) if row["verdict"] == "unexpected" else None
+        if text:
             print("\n".join(screen.wrap(text, screen.columns())))
     return {"unexpected": 1, "not_run": 2}.get(row["verdict"], 0)

@@ -204,3 +204,9 @@ def test_python_files_and_variables_of_the_caller_are_not_its_own(tmp_path):
         (tmp_path / name).write_text("raise SystemExit('wrong module')\n")
     result = start("list", "plans", cwd=tmp_path, PYTHONPATH=str(tmp_path), PYTHONHOME="/nowhere")
     assert result.returncode == 0, result.stderr
+
+
+def test_overlays_tell_the_values_that_they_take():
+    told = start("list", "overlays").stdout
+    assert "; VALUE: a kind of mapping, as the trace names it" in told
+    assert all(row["what"].startswith(row["about"]) for row in json.loads(start("list", "overlays", "--json").stdout))

@@ -45,12 +45,16 @@ def _overlays(_arguments):
         at = ("@STEP" if fault else "[@DEVICE]") if data.get("step") else ""
         return name + at + ("=VALUE" if "value" in data else "")
 
-    return ("name", "written", "about"), [
+    def what(data):
+        return "; VALUE: ".join(filter(None, [data.get("about"), data.get("value")]))
+
+    return ("name", "written", "what"), [
         {
             "name": name,
             "written": written(name, entry.data),
             "value": entry.data.get("value", ""),
             "about": entry.data.get("about", ""),
+            "what": what(entry.data),
         }
         for name, entry in matrix.load("overlays").items()
     ]

@@ -130,3 +130,12 @@ def test_parts_are_chosen_by_name():
     assert parts("--preset", "asan") == ["unit", "python"]
     with pytest.raises(UserError, match="unknown part of the test suite 'unti'\nNearest: unit"):
         parts("--only", "unti")
+
+
+def test_a_rule_that_there_is_not_waits_for_no_whole_build(monkeypatch):
+    asked = []
+    monkeypatch.setattr(testing.build, "ensure", lambda preset, targets=(): asked.append(targets))
+    monkeypatch.setattr(testing.worlds, "rules", lambda _folder: [{"name": "write.masked"}])
+    with pytest.raises(UserError, match="unknown rule 'no.such.rule'"):
+        testing.relax_one("no.such.rule")
+    assert asked == [("vabi-world",)]

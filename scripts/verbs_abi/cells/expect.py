@@ -111,14 +111,24 @@ def expectation(cell):
 
 
 _ERRNO = re.compile(r"(?P<fault>errno(?:-once)?)@(?P<step>[^=]+)=(?P<errno>.+)")
+_MAPPING = re.compile(r"(?P<fault>mmap)-fails=(?P<step>.+)")
 
 
 def idle(cell, records):
-    """The overlays with an errno whose step the cell's program never asked for, by its trace: as if they were not there."""
-    met = {(record["fault"], step, record.get("errno")) for record in records if "fault" in record
-           for step in (record.get("name"), record.get("inner"))}
-    return tuple(text for text, told in zip(cell.overlays, map(_ERRNO.fullmatch, cell.overlays))
-                 if told and (told["fault"], told["step"], told["errno"]) not in met)
+    """The overlays that make a step or mapping fail which the cell's program never asked for, by its trace: as if they were
+    not there."""
+    met = {(record["fault"], step) for record in records if "fault" in record
+           for name, errno in ((record.get(key), record.get("errno")) for key in ("name", "inner")) if name
+           for step in (f"{name}={errno}", name.removeprefix("mmap:"))}
+
+    def wanted(text):
+        told = _ERRNO.fullmatch(text)
+        if told:
+            return told["fault"], f"{told['step']}={told['errno']}"
+        told = _MAPPING.fullmatch(text)
+        return told and (told["fault"], told["step"])
+
+    return tuple(text for text in cell.overlays if wanted(text) and wanted(text) not in met)
 
 
 def verdict(cell, outcome, without=()):

@@ -118,7 +118,9 @@ def _struck(name, errno, inner=None, fault="errno"):
     (("errno@REG_MR=ENOMEM",), [{"name": "REG_MR", "result": -12, "errno": "ENOMEM", "rule": "x"}], ("errno@REG_MR=ENOMEM",)),
     (("no-ioctl", "errno@CREATE_CQ=EIO", "errno-once@ALLOC_PD=EPERM"), [_struck("CREATE_CQ", "EIO")],
      ("errno-once@ALLOC_PD=EPERM",)),
-    (("no-ioctl", "mmap-fails=UAR"), [], ())])
+    (("no-ioctl", "mmap-fails=UAR"), [], ("mmap-fails=UAR",)),
+    (("mmap-fails=UAR",), [{"via": "mmap", "name": "mmap:UAR", "errno": "ENOMEM", "fault": "mmap"}], ()),
+    (("mmap-fails=NONE",), [{"via": "mmap", "name": "mmap:UAR", "errno": "ENOMEM", "rule": "x"}], ("mmap-fails=NONE",))])
 def test_a_fault_that_nothing_met_is_known_by_the_trace(overlays, records, idle):
     cell = ids.Cell("deb-44.0", "debian-6.1.192", (ids.Device("rxe"),), overlays)
     assert expect.idle(cell, records) == idle

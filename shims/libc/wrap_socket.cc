@@ -118,8 +118,11 @@ int ReceiveMany(int fd, struct ::mmsghdr* messages, unsigned count, int flags,
     if (flags & MSG_WAITFORONE) flags |= MSG_DONTWAIT;
     if (limit != INT64_MAX) {
       const int64_t left = std::max<int64_t>(limit - now(), 0);
-      timeout->tv_sec = left / kSecond;
-      timeout->tv_nsec = left % kSecond;
+      struct ::timespec rest = {};
+      rest.tv_sec = left / kSecond;
+      rest.tv_nsec = left % kSecond;
+      if (sys::CopyToUser(reinterpret_cast<uintptr_t>(timeout), &rest, sizeof rest) != 0)
+        return -EFAULT;
       if (left == 0) break;
     }
   }

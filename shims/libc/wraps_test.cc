@@ -1477,6 +1477,9 @@ TEST(Pointers, ThatLeadNowhereAreRefused) {
   EXPECT_EQ(errno, EFAULT);
   EXPECT_EQ(recvmsg(netlink, static_cast<struct msghdr*>(nowhere), MSG_DONTWAIT), -1);
   EXPECT_EQ(errno, EFAULT);
+  struct mmsghdr many = {};
+  EXPECT_EQ(recvmmsg(netlink, &many, 1, MSG_DONTWAIT, static_cast<struct timespec*>(nowhere)), -1);
+  EXPECT_EQ(errno, EFAULT);
   close(netlink);
   munmap(pages, kPage);
 }

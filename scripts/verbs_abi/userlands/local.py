@@ -63,7 +63,8 @@ def _default_name(how, place, more=""):
 
 def _package_files(how, what):
     if os.path.isdir(what):
-        found = sorted(pathlib.Path(what).glob(f"*.{how}"))
+        # Not by glob(), to which a folder that may not be read is an empty one.
+        found = sorted(pathlib.Path(what, name) for name in os.listdir(what) if name.endswith(f".{how}"))
         if not found:
             raise UserError(f"--userland {how}:{what}: there is no .{how} file in that folder",
                             hint="Name a folder of package files, or the files with commas between them.")

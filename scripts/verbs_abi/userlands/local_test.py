@@ -380,6 +380,15 @@ def test_no_space_is_said_and_leaves_nothing(cache, tree, tmp_path, monkeypatch)
     assert leftovers(cache) == []
 
 
+def test_a_folder_that_may_not_be_read_is_not_an_empty_one(cache, tmp_path, monkeypatch):
+    def refuse(path):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    with pytest.raises(errors.UserError, match=f"--userland deb:{tmp_path}: {tmp_path}: Permission denied"):
+        userlands.resolve(f"deb:{tmp_path}")
+
+
 def test_a_folder_without_packages_and_a_missing_file(cache, tmp_path):
     with pytest.raises(errors.UserError, match="there is no .rpm file in that folder"):
         ready(f"rpm:{tmp_path}")
@@ -412,6 +421,20 @@ def test_a_name_may_go_on_to_another_tree(cache, tmp_path):
             (tmp_path / tree / name).write_text("cmake_minimum_required(VERSION 3.10)\nproject(x C)\n")
         with pytest.raises(errors.UserError, match="there is no libibverbs.so.1 below"):  # it builds, and nothing
             ready(f"mine=src:{tmp_path}/{tree}")
+
+
+def test_a_build_without_end_is_ended_with_all_that_it_started(cache, tmp_path, monkeypatch):
+    mark = tmp_path / "pid"
+    for name in ("libibverbs/CMakeLists.txt", "CMakeLists.txt", "providers/x"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f'execute_process(COMMAND sh -c "echo $$ > {mark}; exec sleep 100")\n')
+    monkeypatch.setattr(sources, "SECONDS", 3)
+    with pytest.raises(errors.UserError, match=r"configuring .* was ended after 3 s"):
+        ready(f"src:{tmp_path}")
+    if mark.exists():  # a starved machine may not have come so far
+        stat = pathlib.Path("/proc", mark.read_text().strip(), "stat")
+        # Who takes up orphans may let them lie as dead ones for a while.
+        assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] in "ZX"
 
 
 def test_a_build_that_fails_tells_its_errors(cache, tmp_path, monkeypatch):

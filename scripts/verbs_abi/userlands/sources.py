@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 
-from verbs_abi import locks, paths
+from verbs_abi import children, locks, paths
 from verbs_abi.errors import UserError
 from verbs_abi.progress import Progress
 from verbs_abi.userlands import rooted
@@ -39,10 +39,11 @@ def built(local):
 
 
 def _run(command, what, folder, log):
+    """With all that it starts it ends when we are asked to end, or when it takes too long."""
     with open(log, "ab") as file:
         try:
-            ended = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
-                                   timeout=SECONDS, check=False)
+            with children.started(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT) as ended:
+                ended.wait(timeout=SECONDS)
         except FileNotFoundError as error:
             raise UserError(f"{what}: there is no program {error.filename}", hint="apt-get install cmake ninja-build") from error
         except subprocess.TimeoutExpired as error:

@@ -141,8 +141,7 @@ def parse(text):
     userland, kernel, provider, *overlays = parts
     check_userland(userland)
     check_kernel(kernel)
-    for overlay in overlays:
-        check_overlay(overlay)
+    check_overlays(overlays)
     return Cell(userland, kernel, devices(provider), tuple(overlays), scenario)
 
 
@@ -184,6 +183,14 @@ def check_overlay(text):
         wants = entry.data.get("value")
         raise UserError(f"overlay '{text}': " + (f"needs a value: {wants}" if wants else "takes no value"),
                         hint=f"For example: {name}=…" if wants else None)
+
+
+def check_overlays(texts):
+    """Each overlay is one that there is, and none stands twice."""
+    for index, text in enumerate(texts):
+        check_overlay(text)
+        if text in texts[:index]:
+            raise UserError(f"overlay '{text}' stands twice", hint="Once is enough.")
 
 
 def devices(text):

@@ -131,3 +131,20 @@ def test_who_reads_the_texts_of_sysfs(setup, kernel, overlays, outcome, errno):
 def test_a_program_that_opens_a_device_is_held_to_who_took_each(setup):
     row = pool.run_cell(setup, ids.parse("deb-44.0/debian-6.12.117/mlx4_0=mlx4+efa_0=efa@control"))
     assert row["outcome"] == "full" and {"mlx4_0 by mlx4", "efa_0 by efa"} <= set(row["features"])
+
+
+@pytest.mark.parametrize("name, outcome, message", [
+    # Of the releases 33.2 alone has this provider (matrix/negotiation).
+    ("deb-33.2/linux-4.10/i40iw/plugin=private-abi@negotiate", None, "has libi40iw"),
+    ("deb-44.0/debian-6.1.192/mlx5/plugin=missing/plugin=empty@negotiate", None, "contradict each other"),
+    ("deb-44.0/debian-6.1.192/mlx5/plugin=nonsense@negotiate", None, "unknown state of a plug-in 'nonsense'"),
+    ("deb-33.2/debian-6.1.192/mlx5/plugin=private-abi@negotiate", "refused", "couldn't load driver")])
+def test_states_of_a_plug_in_that_cannot_be_had_are_not_run(setup, name, outcome, message):
+    row = pool.run_cell(setup, ids.parse(name))
+    assert (row["outcome"], row["verdict"]) == (outcome, "expected" if outcome else "not_run") and message in row["message"]
+
+
+def test_a_refused_device_beside_a_good_one_is_expected(setup):
+    row = pool.run_cell(setup, ids.parse("deb-44.0/debian-6.1.192/mlx5_0=mlx5+rxe0=rxe/provider-abi@rxe0=9@negotiate"))
+    assert (row["outcome"], row["verdict"], row["lost"]) == ("degraded", "expected", ["device rxe0"])
+    assert row["features"] == ["mlx5_0 by mlx5"]

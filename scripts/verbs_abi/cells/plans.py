@@ -62,8 +62,7 @@ def cells_of(group):
             for provider in _providers(group.get("providers", "*")):
                 devices = ids.devices(provider)
                 for overlays in group.get("overlays", [[]]):
-                    for overlay in overlays:
-                        ids.check_overlay(overlay)
+                    ids.check_overlays(overlays)
                     for scenario in group.get("scenarios", [ids.USUAL]):
                         if scenario not in ids.SCENARIOS:
                             raise unknown("scenario", scenario, ids.SCENARIOS)

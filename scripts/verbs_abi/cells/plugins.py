@@ -14,13 +14,17 @@ from verbs_abi.errors import UserError, unknown
 PREFIX = "plugin="
 
 
-def _another_release(userland):
-    """A userland whose plug-ins are for another private ABI."""
-    for name in matrix.names("userlands"):
+def _of_another_abi(userland, library):
+    """The path of a library's plug-in that was built for another private ABI than the userland's."""
+    for name in matrix.shipped("userlands"):
         other = matrix.get("userlands", name).data
-        if other.get("plugin_suffix", userland.plugin_suffix) != userland.plugin_suffix:
-            return userlands.get(name)
-    raise UserError(f"no userland has plug-ins of another private ABI than {userland.name}'s")
+        if other["arch"] == userland.arch and other.get("plugin_suffix", userland.plugin_suffix) != userland.plugin_suffix:
+            other = userlands.get(name)
+            path = other.providers_dir / f"lib{library}-{other.plugin_suffix}.so"
+            if path.exists():
+                return path.resolve()
+    raise UserError(f"plugin=private-abi: no release of another private ABI than {userland.name}'s has lib{library}",
+                    hint="Another provider, or another state of the plug-in, can be looked at.")
 
 
 def _registering_nothing():
@@ -49,8 +53,7 @@ def _empty(path, _userland, _library):
 
 
 def _private_abi(path, userland, library):
-    other = _another_release(userland)
-    path.symlink_to((other.providers_dir / f"lib{library}-{other.plugin_suffix}.so").resolve(strict=True))
+    path.symlink_to(_of_another_abi(userland, library))
 
 
 def _no_symbol(path, _userland, _library):
@@ -82,6 +85,8 @@ def altered(userland, cell, folder):
     wanted = [text.removeprefix(PREFIX) for text in cell.overlays if text.startswith(PREFIX)]
     if not wanted:
         return userland
+    if len(wanted) > 1:
+        raise UserError(f"a plug-in is in one state: {' and '.join(PREFIX + text for text in wanted)} contradict each other")
     if wanted[0] == UNCONFIGURED:
         empty = folder / "libibverbs.d"
         empty.mkdir()

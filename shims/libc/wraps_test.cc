@@ -1533,6 +1533,35 @@ TEST(Memory, IsRefusedBeforeTheDeviceIsAsked) {
   for (const int fd : {reads, writes, neither, both, path}) close(fd);
 }
 
+// A program of its own, for another kernel's world: bit 0: MAP_SHARED_VALIDATE is known, bit 1: an
+// end beyond 64 bits is refused before the device is asked.
+constexpr char kMapping[] = "VABI_TEST_MAPPING";
+[[maybe_unused]] const bool g_mapping = [] {
+  if (getenv(kMapping) == nullptr) return false;
+  const int fd = open(kNode, O_RDWR);
+  const auto error = [fd](size_t size, int flags, off_t offset) {
+    return mmap(nullptr, size, PROT_READ, flags, fd, offset) == MAP_FAILED ? errno : 0;
+  };
+  const int sync = error(4096, MAP_SHARED_VALIDATE | 0x80000 /* MAP_SYNC */, 0);
+  const int end = error(8192, MAP_SHARED, -4096);
+  const bool sound = (sync == EOPNOTSUPP || sync == EINVAL) &&
+                     (end == EOVERFLOW || end == ENODEV || end == EINVAL);
+  _exit(!sound ? 9 : (sync == EOPNOTSUPP ? 1 : 0) | (end == EOVERFLOW ? 2 : 0));
+}();
+
+// mm/mmap.c:do_mmap of 4.14 and 4.15, file_mmap_ok of 4.16 and 4.17.
+TEST(Memory, IsRefusedAsEachKernelDoes) {
+  const std::pair<const char*, int> kernels[] = {
+      {"linux-4.4", 0}, {"linux-4.16", 1}, {"linux-4.17", 3}, {"debian-7.3.4", 3}};
+  for (const auto& [kernel, expected] : kernels) {
+    const std::string world = MakeWorld(std::string("mapping-") + kernel, kernel, {});
+    const Ran ran =
+        RunProgram({"/proc/self/exe"},
+                   Environment({std::string(kMapping) + "=1", "VERBS_ABI_WORLD=" + world}));
+    EXPECT_EQ(ran.status, expected) << kernel << " " << ran.output;
+  }
+}
+
 // A queue of rxe: mm/vmalloc.c:remap_vmalloc_range gives it VM_DONTEXPAND and VM_MIXEDMAP.
 TEST(Memory, OfADeviceIsNoOrdinaryMemory) {
   const int fd = open(kRxe, O_RDWR);

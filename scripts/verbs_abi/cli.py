@@ -27,6 +27,7 @@ COMMANDS = (
     ("facts", "verbs_abi.facts.command", "ABI facts: extract, diff, headers, modules"),
     ("symbols", "verbs_abi.symbols.command", "exported symbols of a userland; what changed between two"),
     ("gate", "verbs_abi.gate.command", "may one userland be released in place of another"),
+    ("report", "verbs_abi.reports.command", "one report from the results of shards"),
     ("oracle", "verbs_abi.oracle.command", "answers of real kernels: record, check"),
     ("test", "verbs_abi.testing", "build and run the whole test suite"),
     ("bench", "verbs_abi.bench.command", "the benchmarks, each beside its baseline"),

@@ -101,9 +101,9 @@ def _holds(row, cell, release):
                                          for text in cell.overlays)
 
 
-def expectation(cell):
-    """(name of the file, row) that decides for this cell; (None, DEFAULT): no row holds."""
-    release = releases.of(cell.userland) or cell.userland
+def expectation(cell, release=None):
+    """(name of the file, row) that decides for this cell; (None, DEFAULT): no row holds. release: held to this one."""
+    release = release or releases.of(cell.userland) or cell.userland
     for name, row in _rows():
         if _holds(row, cell, release):
             return name, row
@@ -134,14 +134,24 @@ def idle(cell, records):
 def verdict(cell, outcome, without=()):
     """(verdict, expectation as results.json holds it) of an Outcome; without: overlays that met nothing (idle())."""
     cell = dataclasses.replace(cell, overlays=tuple(text for text in cell.overlays if text not in without))
-    name, row = expectation(cell)
+    release = releases.of(cell.userland)
+    found = _held(cell, outcome, without, release)
+    newer = releases.above(cell.userland) if found[0] != "expected" else None
+    if newer:
+        other = _held(cell, outcome, without, newer)
+        found = other if other[0] == "expected" else found
+    return found
+
+
+def _held(cell, outcome, without, release):
+    """The verdict when the cell's userland is taken for this release."""
+    name, row = expectation(cell, release)
     wanted = row["outcome"] if isinstance(row["outcome"], list) else [row["outcome"]]
     told = {"outcome": wanted[0], "reason": row["reason"]}
     if name:
         told["name"] = name
-        release = releases.of(cell.userland)
-        if "userlands" in row and release not in (None, cell.userland):
-            told["reason"] = f"As {release}: {row['reason']}"
+    if release not in (None, cell.userland) and ("userlands" in row or release != releases.of(cell.userland)):
+        told["reason"] = f"As {release}: {row['reason']}"
     if without:
         told["reason"] += f"; what {', '.join(without)} makes fail is never asked for here"
     if row.get("link"):

@@ -133,3 +133,15 @@ def test_a_fault_that_nothing_met_changes_no_expectation():
     assert verdict == "expected" and told["reason"].endswith("; what errno@CREATE_CQ=ENOMEM makes fail is never asked for here")
     old = ids.parse("deb-44.0/debian-5.10.223/rxe/errno@CREATE_CQ=ENOMEM")
     assert expect.verdict(old, outcome.Outcome("degraded"), old.overlays)[1]["name"] == "rxe-address-handles"
+
+
+def test_between_two_releases_it_may_be_as_either(tree):
+    """libhns asks for a context as 7.2 wants it since some release between 44.0 and 56.1."""
+    def verdict(version, found):
+        return expect.verdict(ids.parse(f"{tree(version)}/debian-7.3.4/hns@devinfo"), outcome.Outcome(found))
+
+    assert verdict("50.0", "refused")[0] == "expected" and verdict("50.0", "refused")[1]["reason"].startswith("As deb-44.0: ")
+    assert verdict("50.0", "full")[0] == "expected" and verdict("50.0", "full")[1]["reason"].startswith("As deb-56.1: ")
+    assert verdict("50.0", "broken")[0] == "unexpected" and verdict("50.0", "broken")[1]["outcome"] == "refused"
+    assert [verdict(version, "full")[0] for version in ("44.0", "56.1", "60.0")] == ["unexpected", "expected", "expected"]
+    assert [verdict(version, "refused")[0] for version in ("44.0", "33.0", "56.1")] == ["expected", "expected", "unexpected"]

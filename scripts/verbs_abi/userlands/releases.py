@@ -2,8 +2,9 @@
 """Which release's facts and known defects a userland shares: matrix/expectations speaks of releases.
 
 A release of the matrix is itself, and what is built of its source is it, too. A place (a source tree, a prefix, package
-files) is what the newest release at or below its version is: a defect stays until somebody mends it. One that is older
-than all of them is what the oldest is; one that tells no version is none of them.
+files) is what the newest release at or below its version is: a defect stays until somebody mends it; or what the next one
+is, where it has that one's changes already. One that is older than all of them is what the oldest is; one that tells no
+version is none of them.
 """
 
 import functools
@@ -40,6 +41,17 @@ def at(version):
         return None
     older = [name for there, name in known if there <= wanted]
     return older[-1] if older else known[0][1]
+
+
+def above(name):
+    """Of a place whose version lies between two releases, the name of the newer one; else None. What it has of the changes
+    between them nobody has noted."""
+    if name in _shipped() or built.is_name(name) or of(name) is None:
+        return None
+    wanted = number(local.version(local.from_entry(matrix.get("userlands", name))))
+    newer = sorted((number(data["source_version"]), other) for other, data in _shipped().items()
+                   if data["arch"] == "x86_64" and number(data["source_version"]) > wanted)
+    return newer[0][1] if newer and newer[0][1] != of(name) and wanted != number(_shipped()[of(name)]["source_version"]) else None
 
 
 def of(name):

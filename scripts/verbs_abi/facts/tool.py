@@ -95,6 +95,11 @@ def diff(old, new):
     return json.loads(call(["diff", "--json", a, b], statuses=(0, 1)))
 
 
+def between(old, new):
+    """The same of two snapshots of the project by name, or of what `facts extract` takes."""
+    return json.loads(call(["diff", "--json", old, new], statuses=(0, 1)))
+
+
 def layout(libraries, against):
     """The report of `facts layout --json`: libraries (paths) against Headers."""
     words = [word for one in against for word in ("--against", one.folder / f"{one.name}.json")]

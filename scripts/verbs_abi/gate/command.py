@@ -10,7 +10,7 @@ import sys
 from verbs_abi import userlands
 from verbs_abi.cells import clients, ids, negotiation, plans, turning
 from verbs_abi.errors import EXIT_OK, EXIT_UNEXPECTED, EXIT_USAGE, UserError
-from verbs_abi.gate import compare
+from verbs_abi.gate import compare, headers
 from verbs_abi.reports import model
 from verbs_abi.run import command as run
 from verbs_abi.symbols import read
@@ -23,8 +23,8 @@ SHOWN = 12
 def register(subparsers):
     parser = subparsers.add_parser(
         "gate", help="may one userland be released in place of another",
-        description="Runs a plan's cells with both userlands and compares them: exported symbols, negotiation, and every "
-                    "cell. What got better is told too.",
+        description="Runs a plan's cells with both userlands and compares them: exported symbols, ABI facts of the kernel's "
+                    "headers, negotiation, and every cell. What got better is told too.",
         epilog="Exit status: 0 yes, 1 no, 2 usage or set-up error, or cells that could not be run.")
     parser.add_argument("--old", required=True, metavar="USERLAND", help="a name, or a place as for run --userland")
     parser.add_argument("--new", required=True, metavar="USERLAND", help="the same")
@@ -76,7 +76,7 @@ def _print_list(title, rows, text):
 
 
 def _print(gate, results, out):
-    for key, title in (("symbols", "symbols"), ("negotiation", "negotiation")):
+    for key, title in (("symbols", "symbols"), ("facts", "ABI facts"), ("negotiation", "negotiation")):
         rows = [row for row in gate[key] if row["stops"] or not row["class"].endswith(("-new-node", "-added", "-removed"))]
         _print_list(title, rows, lambda row: f"{row['class']}: {row['what']} ({row['detail']})"
                     + (" [stops the release]" if row["stops"] else ""))
@@ -109,10 +109,11 @@ def _handle(arguments, came):
     if old == new:
         raise UserError(f"{old} cannot replace itself", hint="Name two userlands.")
     cells = cells_of(arguments.plan, arguments.kernels, old, new)
+    of_headers = headers.findings(old, new)
 
     def judge(rows):
         return compare.answer(old, new, rows, (read.facts(old), read.facts(new)),
-                              (negotiation.accepted(old), negotiation.accepted(new)), _turning(rows, old, new))
+                              (negotiation.accepted(old), negotiation.accepted(new)), _turning(rows, old, new), of_headers)
 
     results, complete = run.execute(arguments, arguments.plan, cells, judge)
     if not complete:

@@ -32,6 +32,8 @@ def _change(before, after):
     was, now = RANK.get(before["outcome"]), RANK.get(after["outcome"])
     if was is None or now is None:
         return 0, None
+    if (before["outcome"], after["outcome"]) == ("broken", "unmodelled"):
+        return 0, None  # nobody knows whether it is mended
     if was != now:
         return (1 if now < was else -1), after.get("message") or before.get("message")
     # What only the newer library asks for, and an old kernel has not got, is no loss: the older one did without it.
@@ -94,10 +96,11 @@ def ranges(old, new):
             yield {"what": library, "class": "match-added", "detail": f"also by {kind}", "stops": False}
 
 
-def answer(old, new, rows, facts, accepted, turning=()):
+def answer(old, new, rows, facts, accepted, turning=(), headers=()):
     """The gate object of results.json.
 
-    old, new: names; rows: all cells of both; facts: (old, new) symbols; accepted: (old, new) ABI ranges.
+    old, new: names; rows: all cells of both; facts: (old, new) symbols; accepted: (old, new) ABI ranges; headers: findings
+    about the kernel's headers.
     """
     worse, better = cells(rows, old, new)
     differences = symbols.compare(*facts)
@@ -117,4 +120,4 @@ def answer(old, new, rows, facts, accepted, turning=()):
         reasons.append(f"{len(left)} cells could not be run: {left[0].get('message') or ''}".rstrip(": ").splitlines()[0])
     result = "not_run" if left and not worse else "fail" if reasons else "pass"
     return {"old": old, "new": new, "result": result, "reasons": reasons, "worse": worse, "better": better,
-            "symbols": exported, "negotiation": negotiation, "x_turning": list(turning)}
+            "symbols": exported, "facts": list(headers), "negotiation": negotiation, "x_turning": list(turning)}

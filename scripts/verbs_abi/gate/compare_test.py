@@ -87,6 +87,18 @@ def test_steps_that_are_no_asks_tell_by_their_losses():
     assert answer([row("old", tests=[was]), row("new", tests=[now])])["worse"] == []
 
 
+def test_what_is_not_modelled_is_no_better_than_broken():
+    gate = answer([row("old", "broken", tests=[{"name": "A.B", "result": "failed"}]), row("new", "unmodelled")])
+    assert (gate["worse"], gate["better"]) == ([], [])
+    assert answer([row("old", "refused"), row("new", "unmodelled")])["result"] == "fail"
+
+
+def test_changed_headers_are_told_and_stop_nothing():
+    told = {"what": "x.h: struct x", "class": "resized", "detail": "", "stops": False}
+    gate = compare.answer("old", "new", [row("old"), row("new")], (facts(), facts()), ({}, {}), headers=[told])
+    assert (gate["facts"], gate["result"]) == ([told], "pass")
+
+
 def test_absent_cells_say_nothing():
     assert answer([row("old", "absent"), row("new", "absent")])["result"] == "pass"
 

@@ -25,7 +25,7 @@ def blocks():
 def test_each_fault_has_what_programs_say_and_what_explain_makes_of_it():
     text = PAGE.read_text(encoding="utf-8")
     faults = text.split("\n## ")[1:]
-    assert len(faults) == 6
+    assert len(faults) == 7
     for fault in faults:
         assert "./verbs-abi exec " in fault and "./verbs-abi explain " in fault, fault.splitlines()[0]
 

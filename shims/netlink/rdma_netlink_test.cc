@@ -489,6 +489,20 @@ TEST(RdmaNetlinkTest, InfinibandPortsTellMore) {
                                                "10=34000000 11=03 12=04 13=05"));
 }
 
+// core/nldev.c:fill_port_info: 4.20 tells port_cap_flags, 5.0 port_cap_flags2 above them.
+TEST(RdmaNetlinkTest, MoreCapabilitiesArePartOfTheSameNumberSince50) {
+  for (const auto& [kernel, told] :
+       {std::pair{"linux-4.20", " 4=48e8592200000000 "}, {"linux-5.0", " 4=48e8592232000000 "}}) {
+    RdmaNetlink netlink(kernel, {"mlx5"});
+    PortImage& port = netlink.image().device[0].ports[0];
+    port.cap_flags = 0x2259e848;
+    port.cap_flags2 = 0x32;
+    const auto answers = netlink.Answers(Ask(kPortGet).Put32(kDevIndex, 0).Put32(kPortIndex, 1));
+    ASSERT_EQ(answers.size(), 1U) << kernel;
+    EXPECT_THAT(answers[0], ::testing::HasSubstr(told)) << kernel;
+  }
+}
+
 TEST(RdmaNetlinkTest, AWorldWithoutNetlinkHasNoSuchProtocol) {
   RdmaNetlink netlink("debian-6.12.117", {"rxe"}, {"no-netlink"});
   EXPECT_EQ(netlink.open_result(), -EPROTONOSUPPORT);

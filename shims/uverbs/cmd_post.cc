@@ -21,21 +21,19 @@ constexpr uint64_t kLargestAllocation = uint64_t{4} << 20;
 struct Arrays {
   uint32_t count = 0, entry_count = 0, wqe_size = 0;
   size_t requests = 0, entries = 0;
+  bool wrapped = false;  // it says more than 32 bits count, and the kernel multiplies in 32
 };
 
 // Whether the arrays fit into the request, and nothing but zeros is behind them.
 int TakeArrays(Command& c, Arrays* arrays) {
   uint64_t bytes = uint64_t{arrays->wqe_size} * arrays->count;
   if (c.world.Knob(KnobId::post_sizes_wrap) != 0) bytes = static_cast<uint32_t>(bytes);
-  const bool wrapped = bytes != uint64_t{arrays->wqe_size} * arrays->count;
+  arrays->wrapped = bytes != uint64_t{arrays->wqe_size} * arrays->count;
   if (const int error = c.RequestSkip(bytes, &arrays->requests)) return error;
   const uint64_t entry_size = c.world.Size(VABI_S(ib_uverbs_sge));
   if (const int error = c.RequestSkip(arrays->entry_count * entry_size, &arrays->entries))
     return error;
-  if (const int error = c.RequestFinish()) return error;
-  if (wrapped)
-    return c.call.Unmodelled("work requests of 4 GiB and more: this kernel reads past the request");
-  return 0;
+  return c.RequestFinish();
 }
 
 // struct ib_uverbs_send_wr and ib_uverbs_recv_wr: wr_id, num_sge, and the opcode or a reserved word
@@ -43,6 +41,8 @@ constexpr uint32_t kReadByCore = 16;
 
 // copy_from_user of one work request into memory of wqe_size bytes.
 int ReadRequest(Command& c, const Arrays& arrays, uint32_t index, const Body& to) {
+  if (arrays.wrapped)
+    return c.call.Unmodelled("work requests of 4 GiB and more: this kernel reads past the request");
   if (arrays.wqe_size == 0)
     return c.call.Unmodelled("work requests of no bytes take this kernel down");
   if (arrays.wqe_size < kReadByCore) {

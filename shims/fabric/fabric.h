@@ -206,7 +206,10 @@ struct Wording {
   bool windows_bound_range = true;  // false: only the region behind a window bounds an access (rxe)
   bool nak_without_receive =
       true;  // false: a request that fails and took no receive gets no answer
-  bool regions_invalidate = false;  // true: a region, too, can be invalidated
+  // Requests that invalidate regions, too. kLocal: those of their own side, whatever the key's
+  // lowest byte, while SEND_INV invalidates nothing (rxe up to 5.12). kBoth: both, by rkey (rxe
+  // of 5.14).
+  enum class Regions : uint8_t { kNone, kLocal, kBoth } regions_invalidate = Regions::kNone;
   bool windows_check_pd = true;  // false: in a bind only windows of type 2 are held against the PD
   // UC, UD: a message longer than its receive. kFails: completes with receive_length and goes to
   // error. kDropped: the receive stays, or, taken from an SRQ, completes with `dropped` and no

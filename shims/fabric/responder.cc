@@ -125,7 +125,9 @@ class Responder {
     } else if (!FillReceive(0)) {
       return;
     }
-    if (opcode == Opcode::kSendInvalidate && !Invalidate(endpoint_, message_.immediate)) {
+    if (opcode == Opcode::kSendInvalidate &&
+        wording_.regions_invalidate != Wording::Regions::kLocal &&
+        !Invalidate(endpoint_, message_.immediate)) {
       // Class J: the requester is acknowledged.
       CompleteFailed(wording_.receive_invalidate);
       reply_->kind = Reply::Kind::kAck;

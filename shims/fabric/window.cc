@@ -70,9 +70,19 @@ bool BindWindow(const Endpoint& endpoint, const Bind& bind) {
 }
 
 bool Invalidate(const Endpoint& endpoint, uint32_t key) {
+  const Wording::Regions regions = endpoint.wording->regions_invalidate;
   MemoryKey* window = FindKey(endpoint.device, key);
+  for (uint32_t low = 0; regions == Wording::Regions::kLocal && window == nullptr && low < 256;
+       ++low) {
+    window = FindKey(endpoint.device, (key & ~0xffu) | low);
+  }
   if (window == nullptr) return false;
-  if (window->kind == Kind::kRegion && endpoint.wording->regions_invalidate) {
+  if (window->kind == Kind::kRegion && regions != Wording::Regions::kNone) {
+    constexpr uint32_t kRemote = kAccessRemoteWrite | kAccessRemoteRead | kAccessRemoteAtomic;
+    if (regions == Wording::Regions::kBoth &&
+        ((window->access & kRemote) == 0 || window->windows != 0)) {
+      return false;  // it has no rkey, or a window is bound to it
+    }
     window->invalidated = true;
     return true;
   }

@@ -157,11 +157,23 @@ TEST_F(Window, SendInvalidateOfARegionIsClassJ) {
 }
 
 TEST_F(Window, ADriverMayInvalidateRegions) {
-  // rxe_req.c up to 5.12, rxe_mr.c:rxe_invalidate_mr of 5.14: the type is not looked at.
+  // rxe_req.c up to 5.12, rxe_mr.c:rxe_invalidate_mr of 5.14: the type is not looked at, but there
+  // the region needs an rkey and may have no window.
   FindKey(1, b.key)->access |= kAccessRemoteWrite;
   EXPECT_EQ(Try(Write(b.key, 0, 8)), Status::kSuccess);
-  b.qp.test_wording.regions_invalidate = true;
+  EXPECT_FALSE(Invalidate(b.qp, b.key));
+  b.qp.test_wording.regions_invalidate = Wording::Regions::kBoth;
+  EXPECT_FALSE(Invalidate(b.qp, b.key + 1)) << "another key of the same index";
+  ASSERT_TRUE(BindWindow(b.qp, Good()));
+  EXPECT_FALSE(Invalidate(b.qp, b.key));
+  ForgetWindow(1, 0x8000142);
   EXPECT_TRUE(Invalidate(b.qp, b.key));
+  EXPECT_EQ(Try(Write(b.key, 0, 8)), Status::kRemoteAccess);
+  FindKey(1, b.key)->invalidated = false;
+  FindKey(1, b.key)->access &= kAccessLocalWrite;
+  EXPECT_FALSE(Invalidate(b.qp, b.key)) << "no rkey";
+  b.qp.test_wording.regions_invalidate = Wording::Regions::kLocal;
+  EXPECT_TRUE(Invalidate(b.qp, b.key ^ 1));
   EXPECT_EQ(Try(Write(b.key, 0, 8)), Status::kRemoteAccess);
 }
 

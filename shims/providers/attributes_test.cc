@@ -123,6 +123,19 @@ const Change kChanges[] = {
      [](TestHca& hca) { return hca.Attributes().max_pkeys; }},
     {"rxe", "vendor_id", "linux-5.6", 0, "linux-5.7", 0xffffff,
      [](TestHca& hca) { return hca.Attributes().vendor_id; }},
+    // rxe_param.h: RXE_PORT_PKEY_TBL_LEN, RXE_PORT_MAX_MSG_SZ
+    {"rxe", "port.pkey_tbl_len", "linux-5.8", 64, "linux-5.9", 1,
+     [](TestHca& hca) { return hca.image().device[0].ports[0].pkey_count; }},
+    {"rxe", "port.max_msg_sz", "linux-6.6", 0x800000, "debian-6.12.117", 1u << 31,
+     [](TestHca& hca) { return hca.image().device[0].ports[0].max_msg_size; }},
+    // rxe.c:rxe_init_device_param: FLUSH and ATOMIC_WRITE on demand (6.17)
+    {"rxe", "odp_caps.rc", "debian-6.12.117", 0, "debian-7.2.13", 0xff,
+     [](TestHca& hca) { return hca.Attributes().odp_rc; }},
+    // siw_verbs.c:siw_query_port; siw_main.c:siw_device_create: below the network card
+    {"siw", "port.pkey_tbl_len", "linux-5.8", 1, "linux-5.9", 0,
+     [](TestHca& hca) { return hca.image().device[0].ports[0].pkey_count; }},
+    {"siw", "parent", "linux-5.9", kAny, "linux-5.10", 0,
+     [](TestHca& hca) { return static_cast<uint64_t>(hca.image().device[0].pci_address[0]); }},
     // i40iw/i40iw_verbs.c: uverbs_abi_ver; I40IW_ABI_VER
     {"i40iw", "uverbs_abi_ver", "linux-5.0", 0, "linux-5.3", 5,
      [](TestHca& hca) { return hca.image().device[0].abi_version; }},

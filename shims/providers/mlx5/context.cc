@@ -206,8 +206,7 @@ void FillContextReply(const Device& device, const ContextState& state, const Bod
   mask(VABI_C(MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_ECE), kCaps.ece_support);
   mask(VABI_C(MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_REAL_TIME_TS), kCaps.real_time_timestamps);
   mask(VABI_C(MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_SQD2RTS), kCaps.drain_sigerr);
-  mask(VABI_C(MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_MKEY_UPDATE_TAG),
-       world.Knob(KnobId::mlx5_mkey_update_tag) != 0);
+  mask(VABI_C(MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_MKEY_UPDATE_TAG), true);
   set(RESP(num_dyn_bfregs), state.dyn_bfregs);
   set(RESP(comp_mask), comp_mask);
 }

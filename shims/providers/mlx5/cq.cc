@@ -103,8 +103,10 @@ int CheckRequest(Call& call, const Request& request, uint32_t entries) {
 int Mlx5Driver::CreateCq(Call& call, Cq& cq) {
   const uint32_t most = 1u << kCaps.log_max_cq_sz;
   if (cq.cqe > most) return call.Refuse(RuleId::mlx5_create_cq_entries);
-  const auto known = static_cast<uint32_t>(call.world.Knob(KnobId::mlx5_create_cq_known_flags));
-  if (call.Violates(RuleId::mlx5_create_cq_flags, (cq.flags & ~known) != 0)) {
+  // 4.4 knew none, but there only the extended command, which mlx5 did not offer, has flags.
+  constexpr uint32_t kTimestampCompletion = 1, kIgnoreOverrun = 2;
+  if (call.Violates(RuleId::mlx5_create_cq_flags,
+                    (cq.flags & ~(kTimestampCompletion | kIgnoreOverrun)) != 0)) {
     return call.Refuse(RuleId::mlx5_create_cq_flags);
   }
   const uint32_t entries = RoundUpPowerOfTwo(cq.cqe + 1);

@@ -164,21 +164,23 @@ constexpr CapabilityRow kQos[] = {
 constexpr uint64_t kOdpSend = 1u << 31, kOdpReceive = 1u << 30, kOdpWrite = 1u << 29,
                    kOdpRead = 1u << 28, kOdpAtomic = 1u << 27, kOdpSrq = 1u << 26;
 
-void QueryOdp(const World& world, std::span<uint8_t> out) {
+// As the driver has turned it on (mlx5/core/main.c:handle_hca_cap_odp), or all that the card has.
+void QueryOdp(const World& world, bool current, std::span<uint8_t> out) {
   if (!kCaps.pg) return;
   const uint64_t all = kOdpSend | kOdpWrite | kOdpRead | kOdpAtomic;
-  const uint64_t srq = world.Knob(KnobId::mlx5_odp_srq) != 0 ? kOdpSrq : 0;
+  const uint64_t srq = !current || world.Knob(KnobId::mlx5_odp_srq) != 0 ? kOdpSrq : 0;
+  const bool dc = !current || world.Knob(KnobId::mlx5_odp_dc) != 0;
   PrmSet(out, {64, 1}, 1);  // sig
   PrmSet(out, {128, 32}, all | kOdpReceive | srq);
   PrmSet(out, {192, 32}, kOdpSend | srq);
-  // The driver turns these on (mlx5/core/main.c:handle_hca_cap_odp).
   PrmSet(out, {224, 32}, srq != 0 ? all | srq : 0);
-  PrmSet(out, {256, 32}, world.Knob(KnobId::mlx5_odp_dc) != 0 ? all | kOdpSrq : 0);
+  PrmSet(out, {256, 32}, dc ? all | kOdpSrq : 0);
 }
 
 int QueryHcaCap(IoctlCall& call, std::span<const uint8_t> in, std::vector<uint8_t>* out) {
   enum : uint16_t { kGeneral = 0, kOdp = 2, kQualityOfService = 0xc, kGeneral2 = 0x20 };
-  const uint16_t kind = static_cast<uint16_t>(Load16(in.data() + kInOpMod) >> 1);
+  const uint16_t modifier = Load16(in.data() + kInOpMod);
+  const auto kind = static_cast<uint16_t>(modifier >> 1);
   const std::span<uint8_t> capability = std::span(*out).subspan(kHeader);
   const auto put = [&](const CapabilityRow& row) {
     PrmSet(capability, {row.bit, row.width}, row.value);
@@ -202,7 +204,7 @@ int QueryHcaCap(IoctlCall& call, std::span<const uint8_t> in, std::vector<uint8_
   if (kind == kQualityOfService) {
     for (const CapabilityRow& row : kQos) put(row);
   }
-  if (kind == kOdp) QueryOdp(call.world, capability);
+  if (kind == kOdp) QueryOdp(call.world, (modifier & 1) != 0, capability);
   // All else that this NIC could tell is that it has none of it.
   return 0;
 }

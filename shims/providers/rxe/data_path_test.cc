@@ -42,6 +42,34 @@ class DataPath : public RxeTest {
     return {mine.status, theirs.status, State(a), State(b)};
   }
 
+  uint32_t NewWindow(uint32_t pd, uint8_t type) {
+    Bytes request = Zero(VABI_S(ib_uverbs_alloc_mw));
+    In(request).Set(VABI_F(ib_uverbs_alloc_mw, pd_handle), pd);
+    In(request).Set(VABI_F(ib_uverbs_alloc_mw, mw_type), type);
+    Bytes reply(world().Size(VABI_S(ib_uverbs_alloc_mw_resp)));
+    EXPECT_GT(Command(kAllocMw, request, &reply), 0);
+    return In(reply).U32(VABI_F(ib_uverbs_alloc_mw_resp, rkey));
+  }
+  // b binds it to 500 bytes, to be written to.
+  Wc BindWindow(uint32_t rkey, uint32_t bound) {
+    uint8_t* slot = b.send.Slot(b.send.producer());
+    std::memset(slot, 0, 1u << b.send.log2());
+    const Body wr =
+        Body(world(), slot, world().Size(VABI_S(rxe_send_wqe))).Sub(VABI_F(rxe_send_wqe, wr));
+    wr.Set(VABI_F(rxe_send_wr, wr_id), 1);
+    wr.Set(VABI_F(rxe_send_wr, opcode), kBindMw);
+    wr.Set(VABI_F(rxe_send_wr, send_flags), kSignaled);
+    wr.Set(VABI_F(rxe_send_wr, mw_addr), Address(1000));
+    wr.Set(VABI_F(rxe_send_wr, mw_length), 500);
+    wr.Set(VABI_F(rxe_send_wr, mw_mr_lkey), lkey_);
+    wr.Set(VABI_F(rxe_send_wr, mw_mw_rkey), rkey);
+    wr.Set(VABI_F(rxe_send_wr, mw_rkey), bound);
+    wr.Set(VABI_F(rxe_send_wr, mw_access), 2);
+    b.send.Produce();
+    EXPECT_GT(Ring(b), 0);
+    return Poll(rcq);
+  }
+
   Cq scq, rcq;
   Qp a, b;
 };
@@ -423,31 +451,11 @@ TEST_F(DataPath, AttributesAreRefused) {
 class Windows : public DataPath {};
 
 TEST_F(Windows, BoundByARequestAndTakenAwayByAnother) {
-  Bytes request = Zero(VABI_S(ib_uverbs_alloc_mw));
-  In(request).Set(VABI_F(ib_uverbs_alloc_mw, pd_handle), pd_);
-  In(request).Set(VABI_F(ib_uverbs_alloc_mw, mw_type), 2);
-  Bytes reply(world().Size(VABI_S(ib_uverbs_alloc_mw_resp)));
-  ASSERT_GT(Command(kAllocMw, request, &reply), 0);
-  const uint32_t rkey = In(reply).U32(VABI_F(ib_uverbs_alloc_mw_resp, rkey));
+  const uint32_t rkey = NewWindow(pd_, 2);
   EXPECT_EQ(rkey >> 8, 0x80001u);  // RXE_MIN_MW_INDEX
   const uint32_t bound = (rkey & ~0xffu) | ((rkey + 1) & 0xff);
 
-  uint8_t* slot = b.send.Slot(b.send.producer());
-  std::memset(slot, 0, 1u << b.send.log2());
-  const Body wr =
-      Body(world(), slot, world().Size(VABI_S(rxe_send_wqe))).Sub(VABI_F(rxe_send_wqe, wr));
-  wr.Set(VABI_F(rxe_send_wr, wr_id), 1);
-  wr.Set(VABI_F(rxe_send_wr, opcode), kBindMw);
-  wr.Set(VABI_F(rxe_send_wr, send_flags), kSignaled);
-  wr.Set(VABI_F(rxe_send_wr, mw_addr), Address(1000));
-  wr.Set(VABI_F(rxe_send_wr, mw_length), 500);
-  wr.Set(VABI_F(rxe_send_wr, mw_mr_lkey), lkey_);
-  wr.Set(VABI_F(rxe_send_wr, mw_mw_rkey), rkey);
-  wr.Set(VABI_F(rxe_send_wr, mw_rkey), bound);
-  wr.Set(VABI_F(rxe_send_wr, mw_access), 2);
-  b.send.Produce();
-  ASSERT_GT(Ring(b), 0);
-  const Wc bind = Poll(rcq);
+  const Wc bind = BindWindow(rkey, bound);
   EXPECT_EQ(bind.status, 0u);
   EXPECT_EQ(bind.opcode, 5u);
   Send(a, {.opcode = kWrite, .sges = {At(0, 8)}, .remote = Address(1000), .rkey = bound});
@@ -581,6 +589,66 @@ class DataPathOf : public DataPath {
     return Poll(scq);
   }
   uint64_t StateOfA() { return State(a); }
+  // A region of its own, invalidated by its owner's request or by the peer's: the statuses of that
+  // request, of the receive that took it, and of a send out of the region afterwards.
+  struct Invalidated {
+    uint32_t request, receive, use;
+  };
+  Invalidated InvalidateRegion(bool by_peer, uint32_t flip = 0) {
+    uint32_t lkey = 0, rkey = 0;
+    Mr(pd_, 0x1f, &lkey, &rkey);
+    Invalidated seen = {kNothing, kNothing, kNothing};
+    if (by_peer) {
+      Receive(b.receive, 1, {At(30000, 64)});
+      Send(a, {.opcode = kSendInv, .sges = {At(0, 8)}, .rkey = rkey ^ flip});
+      Settle();
+      seen.request = Poll(scq).status;
+      seen.receive = Poll(rcq).status;
+    } else {
+      Send(b, {.opcode = kLocalInv, .rkey = rkey ^ flip});
+      seen.request = Poll(rcq).status;
+    }
+    if (State(b) != 3) return seen;
+    Receive(a.receive, 2, {At(40000, 64)});
+    Send(b, {.sges = {{Address(0), 8, lkey}}});
+    Settle();
+    seen.use = Poll(rcq).status;
+    return seen;
+  }
+  // The status of a request that binds a window of type 1 of another protection domain.
+  uint32_t BindForeignWindow() {
+    const uint32_t rkey = NewWindow(Pd(), 1);
+    return BindWindow(rkey, (rkey & ~0xffu) | ((rkey + 1) & 0xff)).status;
+  }
+  // The event after SQD, when every slot of the empty send queue has been used.
+  int EventOfDraining() {
+    for (uint32_t i = 0; i <= a.send.mask(); ++i) {
+      Send(a, {.opcode = kWrite, .sges = {At(0, 8)}, .remote = Address(64), .rkey = rkey_});
+      Settle();
+      EXPECT_EQ(Poll(scq).status, 0u);
+    }
+    EXPECT_GT(ToState(a, 4), 0);
+    Settle();
+    return AsyncEvent().second;
+  }
+  // What a queue pair with a shared receive queue tells when it goes to error.
+  int EventOfError() {
+    Bytes request = Zero(VABI_S(ib_uverbs_create_srq));
+    In(request).Set(VABI_F(ib_uverbs_create_srq, pd_handle), pd_);
+    In(request).Set(VABI_F(ib_uverbs_create_srq, max_wr), 16);
+    In(request).Set(VABI_F(ib_uverbs_create_srq, max_sge), 1);
+    Bytes reply(world().Size(VABI_S(ib_uverbs_create_srq_resp)) + 24);
+    EXPECT_GT(Command(kCreateSrq, request, &reply), 0);
+    QpWish wish;
+    wish.srq = In(reply).U32(VABI_F(ib_uverbs_create_srq_resp, srq_handle));
+    wish.has_srq = true;
+    const Qp qp = MakeQp(scq, scq, wish);
+    Connect(qp, b.number);
+    EXPECT_EQ(AsyncEvent().second, -1);
+    EXPECT_GT(ToState(qp, 6), 0);
+    Settle();
+    return AsyncEvent().second;
+  }
   uint32_t PostInError() {
     ToState(a, 6);
     Send(a, {.sges = {At(0, 8)}});
@@ -623,6 +691,53 @@ TEST(RxeElements, AreCountedInKernelsWithTheBound) {
       EXPECT_EQ(bound ? 6u : 3u, test.StateOfA()) << kernel << is_inline;
     }
   }
+}
+
+// rxe_req.c:rxe_requester up to 5.12: LOCAL_INV takes whatever region has the index, and for a
+// program's queue pair rxe_resp.c:do_complete does nothing about SEND_WITH_INV; rxe_invalidate_mr
+// of 5.14: both, if it is the rkey; since 5.17 (seen in 6.1) no region that a program registered.
+// What is sent out of a region that is no longer valid: IB_WC_LOC_PROT_ERR (4).
+TEST(RxeRegions, CouldBeInvalidatedUpTo514) {
+  const auto seen = [](const char* kernel, bool by_peer, uint32_t flip = 0) {
+    DataPathOf test(kernel);
+    const DataPathOf::Invalidated got = test.InvalidateRegion(by_peer, flip);
+    return std::tuple(got.request, got.receive, got.use);
+  };
+  const auto was = [](uint32_t request, uint32_t receive, uint32_t use) {
+    return std::tuple(request, receive, use);
+  };
+  EXPECT_EQ(seen("debian-5.10.223", false), was(0, kNothing, 4));
+  EXPECT_EQ(seen("debian-5.10.223", false, 0x55), was(0, kNothing, 4));
+  EXPECT_EQ(seen("debian-5.10.223", true), was(0, 0, 0));
+  EXPECT_EQ(seen("linux-5.14", false), was(0, kNothing, 4));
+  EXPECT_EQ(seen("linux-5.14", false, 0x55), was(2, kNothing, kNothing)) << "LOC_QP_OP_ERR";
+  EXPECT_EQ(seen("linux-5.14", true), was(0, 0, 4));
+  EXPECT_EQ(seen("debian-6.1.192", false), was(2, kNothing, kNothing));
+  EXPECT_EQ(seen("debian-6.1.192", true), was(0, 9, kNothing)) << "class J: REM_INV_REQ_ERR";
+}
+
+// rxe_mw.c:rxe_check_bind_mw: the PD of a window of type 1 counts in 7.3 and 6.12.117, not in 7.2;
+// what fails locally ends as flushed (5), since the queue pair is in error when rxe_completer
+// looks.
+TEST(RxeWindows, OfAnotherDomain) {
+  EXPECT_EQ(DataPathOf("debian-6.12.117").BindForeignWindow(), 5u);
+  EXPECT_EQ(DataPathOf("debian-7.2.13").BindForeignWindow(), 0u);
+  EXPECT_EQ(DataPathOf("debian-7.3.4").BindForeignWindow(), 5u);
+}
+
+// rxe_req.c: req_next_wqe of 6.1 looks at a request only if there is one; req_check_sq_drain_done
+// of 6.6 at what the slot's last use has left, which is not wqe_state_posted: it never is drained.
+// IB_EVENT_SQ_DRAINED (5)
+TEST(RxeEvents, DrainingAfterEverySlotWasUsed) {
+  EXPECT_EQ(DataPathOf("debian-6.1.192").EventOfDraining(), 5);
+  EXPECT_EQ(DataPathOf("linux-6.6").EventOfDraining(), -1);
+}
+
+// rxe_resp.c:flush_recv_queue (in 6.6, not in 6.1): IB_EVENT_QP_LAST_WQE_REACHED (16)
+TEST(RxeEvents, TheLastElementOfASharedQueueSince66) {
+  EXPECT_EQ(DataPathOf("debian-6.1.192").EventOfError(), -1);
+  EXPECT_EQ(DataPathOf("linux-6.6").EventOfError(), 16);
+  EXPECT_EQ(DataPathOf("debian-7.3.4").EventOfError(), 16);
 }
 
 TEST(Rxe510, ForgetsToSayWhatFailed) {

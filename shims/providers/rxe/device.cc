@@ -28,7 +28,8 @@ Wording WordingOf(const World& world) {
   wording.local_target =
       static_cast<Status>(world.Knob(KnobId::rxe_status_target));  // do_read, do_atomic
   wording.nak_without_receive = world.Knob(KnobId::rxe_nak_without_receive) != 0;
-  wording.regions_invalidate = world.Knob(KnobId::rxe_invalidates_regions) != 0;
+  wording.regions_invalidate =
+      static_cast<Wording::Regions>(world.Knob(KnobId::rxe_invalidates_regions));
   wording.datagram_length = Status::kSuccess;     // C10-93.1.1
   wording.no_read_depth = Status::kSuccess;       // check_init_depth: never gets its turn
   wording.unreliable_local_error_is_sqe = false;  // rxe_qp_error, whatever the service

@@ -79,8 +79,8 @@ void RxeDriver::Describe(const Device& device, DeviceAttributes* out) const {
   if (world.Knob(KnobId::rxe_odp) != 0) {
     out->odp_general_caps = 1;  // IB_ODP_SUPPORT
     out->odp_ud = kOdpSend | kOdpRecv | kOdpSrqRecv;
-    out->odp_rc = kOdpSend | kOdpRecv | kOdpWrite | kOdpRead | kOdpAtomic | kOdpSrqRecv;
-    if (world.Knob(KnobId::rxe_odp_flush) != 0) out->odp_rc |= kOdpFlush | kOdpAtomicWrite;
+    out->odp_rc = kOdpSend | kOdpRecv | kOdpWrite | kOdpRead | kOdpAtomic | kOdpSrqRecv |
+                  kOdpFlush | kOdpAtomicWrite;
   }
 }
 

@@ -402,6 +402,16 @@ TEST(RxeLimits, AreTheKernels) {
   EXPECT_EQ(960, count([&] { return t.Srq(1); }));
 }
 
+// rxe_param.h:RXE_MAX_UCONTEXT: 512 up to 5.14, 1 << 20 in 5.17
+TEST(RxeLimits, OfContexts) {
+  for (const auto& [kernel, most] : {std::pair{"linux-5.14", 512}, {"debian-6.1.192", 600}}) {
+    Rules t(kernel);
+    int open = 1;
+    while (open < 600 && t.Context() > 0) ++open;
+    EXPECT_EQ(most, open) << kernel << ": " << t.LastRule();
+  }
+}
+
 // A place is free again with its object.
 TEST(RxeLimits, CountWhatThereIs) {
   Rules t(kNewest);

@@ -107,6 +107,8 @@ def _expectation(error):
         return "only the keys " + ", ".join(schema.get("properties", {}))
     if error.validator == "enum":
         return "one of " + ", ".join(map(str, schema["enum"]))
+    if error.validator == "dependencies":
+        return "; ".join(f"beside {key} also {', '.join(others)}" for key, others in schema["dependencies"].items())
     if error.validator == "type":
         wanted = schema["type"]
         kind = wanted if isinstance(wanted, str) else " or ".join(wanted)

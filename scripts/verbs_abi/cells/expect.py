@@ -6,13 +6,14 @@
 
 A row holds for a cell when each axis that it names does: userlands, kernels, providers, scenarios (lists of patterns,
 or a range {"from": NAME, "to": NAME} in release order; a userland that is no release of the matrix is expected to be what
-the release at or below its version is, and the expectation says so: userlands/releases.py), overlays (all of these patterns are matched by the cell's;
-"exactly": true: and the cell has no others), takes_abi (false: the userland's provider does not take the ABI version
-that an overlay tells, by matrix/negotiation). The rows of all files are tried by "order", then by file name, and the
-first that holds decides; a cell for which none holds is expected to be full. A row may also say "rule", "errno" or
-"lost" (a list): then these must be right too. An overlay with an errno for a step that the program never asked for
-(errno@CREATE_CQ=EIO where it asks for CQ.CREATE) is left out of account, and the expectation says so. `"defect": true` marks a known defect: when such a cell comes out full,
-the verdict is "fixed".
+the release at or below its version is, and the expectation says so: userlands/releases.py), overlays (all of these
+patterns are matched by the cell's; "exactly": true: and the cell has no others), takes_abi (false: the userland's provider does not take the ABI version
+that an overlay tells, by matrix/negotiation), ioctl_mode (the userland is built with that IOCTL_MODE of rdma-core). The
+rows of all files are tried by "order", then by file name, and the first that holds decides; a cell for which none holds
+is expected to be full. A row may also say "rule", "errno" or "lost" (a list): then these must be right too. An overlay
+with an errno for a step that the program never asked for (errno@CREATE_CQ=EIO where it asks for CQ.CREATE) is left out
+of account, and the expectation says so. `"defect": true` marks a known defect, with a link to where it is: when such a
+cell comes to what would be expected without it, the verdict is "fixed".
 """
 
 import dataclasses
@@ -23,7 +24,7 @@ import re
 from verbs_abi import matrix
 from verbs_abi.cells import ids, negotiation
 from verbs_abi.errors import nearest
-from verbs_abi.userlands import releases
+from verbs_abi.userlands import built, releases
 
 DEFAULT = {"outcome": "full", "reason": "no expectation names this cell, so that nothing should be missing in it"}
 
@@ -84,6 +85,11 @@ def _matches(axis, wanted, name):
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in wanted)
 
 
+@functools.cache
+def _ioctl_mode(userland):
+    return "both" if built.is_name(userland) else matrix.get("userlands", userland).data.get("ioctl_mode", "both")
+
+
 def _holds(row, cell, release):
     if "userlands" in row and not any(_matches("userlands", row["userlands"], name) for name in {cell.userland, release}):
         return False
@@ -95,17 +101,20 @@ def _holds(row, cell, release):
     wanted = row.get("overlays", [])
     if any(not fnmatch.filter(cell.overlays, pattern) for pattern in wanted):
         return False
+    if "ioctl_mode" in row and row["ioctl_mode"] != _ioctl_mode(cell.userland):
+        return False
     if "takes_abi" in row and row["takes_abi"] != negotiation.takes_told_abi(cell):
         return False
     return not row.get("exactly") or all(any(fnmatch.fnmatchcase(text, pattern) for pattern in wanted)
                                          for text in cell.overlays)
 
 
-def expectation(cell, release=None):
-    """(name of the file, row) that decides for this cell; (None, DEFAULT): no row holds. release: held to this one."""
+def expectation(cell, release=None, defects=True):
+    """(name of the file, row) that decides for this cell; (None, DEFAULT): no row holds. release: held to this one;
+    defects: False: what would hold if the known defects were mended."""
     release = release or releases.of(cell.userland) or cell.userland
     for name, row in _rows():
-        if _holds(row, cell, release):
+        if (defects or not row.get("defect")) and _holds(row, cell, release):
             return name, row
     return None, DEFAULT
 
@@ -143,11 +152,14 @@ def verdict(cell, outcome, without=()):
     return found
 
 
+def _outcomes(row):
+    return row["outcome"] if isinstance(row["outcome"], list) else [row["outcome"]]
+
+
 def _held(cell, outcome, without, release):
     """The verdict when the cell's userland is taken for this release."""
     name, row = expectation(cell, release)
-    wanted = row["outcome"] if isinstance(row["outcome"], list) else [row["outcome"]]
-    told = {"outcome": wanted[0], "reason": row["reason"]}
+    told = {"outcome": _outcomes(row)[0], "reason": row["reason"]}
     if name:
         told["name"] = name
     if release not in (None, cell.userland) and ("userlands" in row or release != releases.of(cell.userland)):
@@ -156,15 +168,15 @@ def _held(cell, outcome, without, release):
         told["reason"] += f"; what {', '.join(without)} makes fail is never asked for here"
     if row.get("link"):
         told["link"] = row["link"]
-    # What the fake kernel does not model is never as expected.
-    if outcome.outcome == "unmodelled":
-        return "unexpected", told
-    same = outcome.outcome in wanted and all(
-        row[key] == getattr(outcome, key) for key in ("rule", "errno") if key in row)
-    if "lost" in row and sorted(row["lost"]) != sorted(outcome.lost):
-        same = False
-    if same:
+    if _is_as(row, outcome):
         return "expected", told
-    if row.get("defect") and outcome.outcome == "full":
+    if row.get("defect") and _is_as(expectation(cell, release, defects=False)[1], outcome):
         return "fixed", told
     return "unexpected", told
+
+
+def _is_as(row, outcome):
+    """Is the Outcome what the row says? What the fake kernel does not model is never as expected."""
+    return (outcome.outcome != "unmodelled" and outcome.outcome in _outcomes(row)
+            and all(row[key] == getattr(outcome, key) for key in ("rule", "errno") if key in row)
+            and ("lost" not in row or sorted(row["lost"]) == sorted(outcome.lost)))

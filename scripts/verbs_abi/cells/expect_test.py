@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 import pytest
 
-from verbs_abi import matrix, userlands
+from verbs_abi import matrix, paths, userlands
 from verbs_abi.cells import expect, ids, negotiation, outcome
 
 
@@ -145,3 +145,19 @@ def test_between_two_releases_it_may_be_as_either(tree):
     assert verdict("50.0", "broken")[0] == "unexpected" and verdict("50.0", "broken")[1]["outcome"] == "refused"
     assert [verdict(version, "full")[0] for version in ("44.0", "56.1", "60.0")] == ["unexpected", "expected", "expected"]
     assert [verdict(version, "refused")[0] for version in ("44.0", "33.0", "56.1")] == ["expected", "expected", "unexpected"]
+
+
+def test_a_mended_defect_is_told_by_what_would_be_without_it():
+    cell = ids.parse("deb-56.1/debian-5.10.223/bnxt_re/no-ioctl@control")
+    assert expect.verdict(cell, outcome.Outcome("broken"))[0] == "expected"
+    # no-ioctl alone makes it degraded.
+    assert expect.verdict(cell, outcome.Outcome("degraded"))[0] == "fixed"
+    assert expect.verdict(cell, outcome.Outcome("refused"))[0] == "unexpected"
+
+
+def test_a_known_defect_has_a_link(tmp_path):
+    schema = matrix.read_json(paths.matrix_dir() / "schema/expectations.json")
+    row = {"outcome": "broken", "reason": "known", "defect": True}
+    matrix.check(tmp_path, {"name": "rows", "rows": [{**row, "link": "https://example.org/1"}]}, schema)
+    with pytest.raises(matrix.MatrixError, match="beside defect also link"):
+        matrix.check(tmp_path, {"name": "rows", "rows": [row]}, schema)

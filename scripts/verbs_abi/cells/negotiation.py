@@ -23,6 +23,8 @@ PROGRAM = "negotiate"
 
 # Around the versions that ever were, and where a signed number ends.
 SWEEP = (*range(11), 2**31 - 1, 2**31, 2**32 - 1)
+# What a provider takes, among a sweep's features.
+TAKEN = "ABI "
 
 # libibverbs/init.c: match_device
 WARNING = re.compile(r"^libibverbs: Warning: Driver (?P<provider>\S+) does not support the kernel ABI of (?P<abi>\d+) "
@@ -257,8 +259,8 @@ def _decide(result, cell, told, strangers, messages):
         result.lost = []
         taken = [device["abi"] for device in told["devices"]
                  if any(text.startswith(f"{device['name']} by ") for text in result.features)]
-        result.features = []
-        result.message = "accepted: " + (_ranges(taken) or "none")
+        result.features = [f"{TAKEN}{version}" for version in taken]
+        result.message = "accepted: " + (versions_text(taken) or "none")
     elif len(result.lost) == len(told["devices"]):
         result.outcome, result.by = "refused", "libibverbs"
         result.message = messages[0] if messages else result.tests[0]["message"]
@@ -272,8 +274,15 @@ def _decide(result, cell, told, strangers, messages):
     return result
 
 
-def _ranges(versions):
-    """"0 to 5, 8" of the versions of SWEEP that were taken."""
+def versions_taken(row):
+    """The ABI versions that were taken in a sweep, of its row of results.json; empty of another scenario's."""
+    if row.get("scenario") != SWEEP_SCENARIO:
+        return set()
+    return {int(text.removeprefix(TAKEN)) for text in row.get("features", ()) if text.startswith(TAKEN)}
+
+
+def versions_text(versions):
+    """"0 to 5, 8" of versions of SWEEP; empty of none."""
     parts, last = [], None
     for version in SWEEP:
         if version not in versions:

@@ -139,7 +139,10 @@ def test_a_sweep_tells_the_range():
     rows = [found(name=one["name"]) for one in devices if 1 <= one["abi"] <= 2]
     stderr = "".join(warning(one["name"], abi=one["abi"]) * 2 for one in devices if not 1 <= one["abi"] <= 2)
     result = negotiation.judge(SWEEP, ended(*rows, stderr=stderr), NETLINK, {"devices": devices})
-    assert (result.outcome, result.message) == ("full", "accepted: 1 to 2")
+    assert (result.outcome, result.message, result.features) == ("full", "accepted: 1 to 2", ["ABI 1", "ABI 2"])
+    row = {"scenario": SWEEP.scenario, "features": result.features}
+    assert negotiation.versions_taken(row) == {1, 2}
+    assert negotiation.versions_taken({**row, "scenario": "negotiate"}) == set()
 
 
 def test_a_sweep_has_a_device_for_each_version():

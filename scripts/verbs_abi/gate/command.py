@@ -25,7 +25,8 @@ def register(subparsers):
         "gate", help="may one userland be released in place of another",
         description="Runs a plan's cells with both userlands and compares them: exported symbols, ABI facts of the kernel's "
                     "headers, negotiation, and every cell. What got better is told too.",
-        epilog="Exit status: 0 yes, 1 no, 2 usage or set-up error, or cells that could not be run.")
+        epilog="Exit status: 0 yes, 1 no, 2 usage or set-up error, or cells that "
+               "could not be run or have no model.")
     parser.add_argument("--old", required=True, metavar="USERLAND", help="a name, or a place as for run --userland")
     parser.add_argument("--new", required=True, metavar="USERLAND", help="the same")
     parser.add_argument("--kernels", metavar="PATTERNS", help="only these, with commas between: debian-*,linux-6.6")
@@ -83,8 +84,8 @@ def _print(gate, results, out):
         more = len(gate[key]) - len(rows)
         if more:
             print(f"{title}: {more} that only add or are private")
-    for key in ("worse", "better"):
-        _print_list(key, gate[key], lambda row: f"{row['id']}: {row['was']} → {row['is']}"
+    for key, title in (("worse", "worse"), ("better", "better"), ("x_unmodelled", "without a model: not compared")):
+        _print_list(title, gate[key], lambda row: f"{row['id']}: {row['was']} → {row['is']}"
                     + (f" ({row['detail']})" if row["detail"] else ""))
     groups = turning.grouped(gate["x_turning"])
     _print_list("turning points", list(groups.items()), lambda item: (

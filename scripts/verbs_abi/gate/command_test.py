@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Which cells two releases are compared by."""
 
+import argparse
+
 import pytest
 
 from verbs_abi import errors, matrix
@@ -31,6 +33,29 @@ def test_every_driver_stands_in_the_plan_with_every_route_of_each_release_and_ke
                     for userland in ("deb-33.2", "deb-44.0", "deb-56.1", "deb-65.0") for kernel in ids.kernels() for route in routes
                     if not any((userland, kernel, provider, route, scenario) in cells for scenario in scenarios)]
     assert lacking == []
+
+
+def test_every_provider_is_swept_by_both_routes_of_each_release():
+    cells = {(cell.userland, cell.provider, cell.overlays) for cell in plans.load("gate") if cell.scenario == "abi-sweep"}
+    assert cells == {(userland, provider, route) for userland in ("deb-33.2", "deb-44.0", "deb-56.1", "deb-65.0")
+                     for provider in matrix.names("providers") for route in ((), ("no-netlink",))}
+
+
+@pytest.mark.parametrize("result, status, said", [("pass", 0, "Yes."), ("fail", 1, "No."), ("not_run", 2, "No answer.")])
+def test_each_answer_has_its_exit_status(result, status, said, monkeypatch, capsys):
+    gate = {"old": "deb-44.0", "new": "deb-56.1", "result": result, "reasons": ["1 cells have no model: a"], "worse": [],
+            "better": [], "symbols": [], "facts": [], "negotiation": [], "x_turning": [],
+            "x_unmodelled": [{"id": "a", "was": "full", "is": "unmodelled", "detail": "method A"}]}
+    summary = {"unexpected": 0, "fixed": 0, "not_run": 0, "expected": 2, "unmodelled": 1, "distinct_traces": 1, "wall_s": 1}
+    monkeypatch.setattr(command.run, "execute", lambda *_arguments: ({"gate": gate, "summary": summary}, True))
+    monkeypatch.setattr(command.headers, "findings", lambda *_names: [])
+    parser = argparse.ArgumentParser()
+    command.register(parser.add_subparsers())
+    arguments = parser.parse_args(["gate", "--old", "deb-44.0", "--new", "deb-56.1"])
+    assert command._handle(arguments, []) == status
+    told = capsys.readouterr().out
+    assert f"May deb-56.1 replace deb-44.0? {said}" in told
+    assert "without a model: not compared (1)\n  a: full → unmodelled (method A)" in told
 
 
 @pytest.mark.parametrize("kernels, message", [

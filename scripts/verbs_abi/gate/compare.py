@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """From the cells and symbols of two userlands to one answer."""
 
+from verbs_abi.cells import negotiation
 from verbs_abi.symbols import compare as symbols
 
-# From best to worst. Absent cells are the same for both: no userland changes which driver a kernel has.
-RANK = {"full": 0, "degraded": 1, "refused": 2, "unmodelled": 3, "broken": 4}
+# From best to worst. Absent cells are the same for both: no userland changes which driver a kernel has. Nobody knows
+# where an unmodelled one stands.
+RANK = {"full": 0, "degraded": 1, "refused": 2, "broken": 3}
+UNMODELLED = "unmodelled"
 
 
 def _key(row):
@@ -32,8 +35,6 @@ def _change(before, after):
     was, now = RANK.get(before["outcome"]), RANK.get(after["outcome"])
     if was is None or now is None:
         return 0, None
-    if (before["outcome"], after["outcome"]) == ("broken", "unmodelled"):
-        return 0, None  # nobody knows whether it is mended
     if was != now:
         return (1 if now < was else -1), after.get("message") or before.get("message")
     # What only the newer library asks for, and an old kernel has not got, is no loss: the older one did without it.
@@ -46,13 +47,21 @@ def _change(before, after):
     both = _asked(before) & _asked(after)
     granted_before, granted_after = (both & _asked(row, granted=True) for row in (before, after))
     refuses, grants = granted_before - granted_after, granted_after - granted_before
+    # A sweep is full whatever range its provider takes: one that nobody has read the source of is held to no table.
+    versions_before, versions_after = negotiation.versions_taken(before), negotiation.versions_taken(after)
+    refuses |= _versions(versions_before - versions_after)
+    taken = _versions(versions_after - versions_before)
     worse = {"lost": lost, "fails": failed, "refuses": refuses}
     if any(worse.values()):
         return -1, _told(worse)
-    better = {"has": won, "passes": mended, "grants": grants}
+    better = {"has": won, "passes": mended, "grants": grants, "takes": taken}
     if any(better.values()):
         return 1, _told(better)
     return 0, None
+
+
+def _versions(found):
+    return {negotiation.TAKEN + negotiation.versions_text(found)} if found else set()
 
 
 def _told(changes):
@@ -64,13 +73,17 @@ def _row(before, after, detail):
 
 
 def cells(rows, old, new):
-    """(worse, better): rows as results.json holds them."""
-    worse, better = [], []
+    """(worse, better, unknown): rows as results.json holds them. unknown: one of both had no model, nothing is compared."""
+    worse, better, unknown = [], [], []
     for before, after in pairs(rows, old, new):
+        lacking = [row for row in (after, before) if row["outcome"] == UNMODELLED]
+        if lacking:
+            unknown.append(_row(before, after, lacking[0].get("message")))
+            continue
         change, detail = _change(before, after)
         if change:
             (worse if change < 0 else better).append(_row(before, after, detail))
-    return worse, better
+    return worse, better, unknown
 
 
 def _findings(differences):
@@ -102,22 +115,29 @@ def answer(old, new, rows, facts, accepted, turning=(), headers=()):
     old, new: names; rows: all cells of both; facts: (old, new) symbols; accepted: (old, new) ABI ranges; headers: findings
     about the kernel's headers.
     """
-    worse, better = cells(rows, old, new)
+    worse, better, unknown = cells(rows, old, new)
     differences = symbols.compare(*facts)
     providers = [one for one in differences if one.kind.startswith("provider-")]
-    negotiation = _findings(providers) + list(ranges(*accepted))
+    listed = _findings(providers) + list(ranges(*accepted))
     exported = _findings([one for one in differences if one not in providers])
     reasons = []
-    for rows_of, what in ((exported, "symbols"), (negotiation, "negotiation")):
+    for rows_of, what in ((exported, "symbols"), (listed, "negotiation")):
         stops = [row for row in rows_of if row["stops"]]
         reasons += [f"{what}: {row['what']} {row['class']}" for row in stops[:20]]
         if len(stops) > 20:
             reasons.append(f"{what}: and {len(stops) - 20} more")
     if worse:
         reasons.append(f"{len(worse)} cells got worse")
+    # What was seen to be worse is worse, whatever else was not seen.
+    result = "fail" if reasons else "pass"
     left = [row for row in rows if row["userland"] in (old, new) and row["verdict"] == "not_run"]
     if left:
         reasons.append(f"{len(left)} cells could not be run: {left[0].get('message') or ''}".rstrip(": ").splitlines()[0])
-    result = "not_run" if left and not worse else "fail" if reasons else "pass"
+    if unknown:
+        first = f"{len(unknown)} cells have no model: {unknown[0]['id']}: {unknown[0]['detail'] or ''}"
+        reasons.append(first.rstrip(": ").splitlines()[0])
+    if (left or unknown) and result == "pass":
+        result = "not_run"
     return {"old": old, "new": new, "result": result, "reasons": reasons, "worse": worse, "better": better,
-            "symbols": exported, "facts": list(headers), "negotiation": negotiation, "x_turning": list(turning)}
+            "symbols": exported, "facts": list(headers), "negotiation": listed, "x_turning": list(turning),
+            "x_unmodelled": unknown}

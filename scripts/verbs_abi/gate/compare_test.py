@@ -6,11 +6,11 @@ from verbs_abi.gate import compare
 
 
 def row(userland, outcome="full", kernel="linux-6.1", provider="mlx5", overlays=(), scenario=None, lost=(), tests=(),
-        verdict="expected", message=None):
+        verdict="expected", message=None, features=()):
     name = "/".join([userland, kernel, provider, *overlays]) + (f"@{scenario}" if scenario else "")
     return {"id": name, "userland": userland, "kernel": kernel, "provider": provider, "overlays": list(overlays),
             "scenario": scenario, "outcome": outcome, "lost": list(lost), "tests": list(tests), "verdict": verdict,
-            "message": message}
+            "message": message, "features": list(features)}
 
 
 def facts(symbols=None, private="P_1", providers=("mlx5",)):
@@ -87,10 +87,44 @@ def test_steps_that_are_no_asks_tell_by_their_losses():
     assert answer([row("old", tests=[was]), row("new", tests=[now])])["worse"] == []
 
 
-def test_what_is_not_modelled_is_no_better_than_broken():
-    gate = answer([row("old", "broken", tests=[{"name": "A.B", "result": "failed"}]), row("new", "unmodelled")])
-    assert (gate["worse"], gate["better"]) == ([], [])
-    assert answer([row("old", "refused"), row("new", "unmodelled")])["result"] == "fail"
+def swept(userland, *versions):
+    return row(userland, scenario="abi-sweep", features=[f"ABI {version}" for version in versions])
+
+
+# Both sweeps are full: of a place whose source nobody has read, no table says which versions it should take.
+@pytest.mark.parametrize("was, now, worse, better", [
+    ((1, 2, 3), (1, 2), "refuses: ABI 3", None),
+    ((0, 1, 2), (2,), "refuses: ABI 0 to 1", None),
+    ((0, 1, 2), (0, 2), "refuses: ABI 1", None),
+    ((1,), (), "refuses: ABI 1", None),
+    ((1, 2), (2, 3), "refuses: ABI 1", None),  # what else is taken makes up for nothing
+    ((1,), (1, 2, 2**31 - 1), None, "takes: ABI 2, 2147483647"),
+    ((1, 2), (2, 1), None, None)])
+def test_versions_that_a_provider_takes_are_compared(was, now, worse, better):
+    gate = answer([swept("old", *was), swept("new", *now)])
+    assert [one["detail"] for one in gate["worse"]] == ([worse] if worse else [])
+    assert [one["detail"] for one in gate["better"]] == ([better] if better else [])
+    assert gate["result"] == ("fail" if worse else "pass")
+
+
+@pytest.mark.parametrize("was, now", [
+    ("full", "unmodelled"), ("refused", "unmodelled"), ("broken", "unmodelled"), ("unmodelled", "full"),
+    ("unmodelled", "broken"), ("unmodelled", "unmodelled")])
+def test_what_has_no_model_leaves_no_answer(was, now):
+    rows = [row("old", was, tests=[{"name": "A.B", "result": "failed"}], message="method A"),
+            row("new", now, lost=["DevX"], message="method A")]
+    gate = answer([row("old", kernel="linux-5.6"), row("new", kernel="linux-5.6"), *rows])
+    assert (gate["result"], gate["worse"], gate["better"]) == ("not_run", [], [])
+    assert gate["reasons"] == ["1 cells have no model: new/linux-6.1/mlx5: method A"]
+    assert gate["x_unmodelled"] == [{"id": "new/linux-6.1/mlx5", "was": was, "is": now, "detail": "method A"}]
+
+
+def test_what_has_no_model_hides_nothing_that_got_worse():
+    rows = [row("old"), row("new", "unmodelled"), row("old", kernel="linux-5.6"), row("new", "refused", "linux-5.6")]
+    gate = answer(rows)
+    assert gate["result"] == "fail" and [one["id"] for one in gate["worse"]] == ["new/linux-5.6/mlx5"]
+    assert [text.partition(":")[0] for text in gate["reasons"]] == ["1 cells got worse", "1 cells have no model"]
+    assert answer(rows[:2], new_facts=facts({"g": ["V_2@"]}))["result"] == "fail"
 
 
 def test_changed_headers_are_told_and_stop_nothing():
@@ -132,6 +166,8 @@ def test_ranges_and_ways_of_matching(after, kind, stops):
 def test_cells_that_were_not_run_leave_no_answer():
     gate = answer([row("old", None, verdict="not_run", message="libibverbs1 has left the archive"), row("new")])
     assert gate["result"] == "not_run" and "has left the archive" in gate["reasons"][0]
+    gate = answer([row("old", None, verdict="not_run"), row("new")], new_facts=facts({"g": ["V_2@"]}))
+    assert gate["result"] == "fail" and len(gate["reasons"]) == 2
 
 
 def test_turning_points_along_kernels():

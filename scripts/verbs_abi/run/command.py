@@ -55,6 +55,22 @@ def pick_built(arguments):
     return picked
 
 
+def pick_defects(arguments):
+    """The userlands with a defect that --userland names, by name or pattern, of a plan that tries defects: it has no others,
+    and none is left to name. Empty of another plan."""
+    from verbs_abi.sensitivity import check, defects
+
+    source = None if arguments.cell or arguments.device else check.source_of(arguments.plan)
+    if source:
+        picked = defects.named(source, arguments.userland)
+        arguments.userland = []
+        return picked
+    for text in filter(defects.is_name, arguments.userland):
+        raise UserError(f"'{text}': userlands with a defect are those of a plan that tries defects",
+                        hint="For example --plan " + ", ".join(check.plans()))
+    return []
+
+
 def choose(arguments, picked=()):
     """(name of the plan or None, cells). picked: userlands that the plan builds, whose cells are known after that."""
     arguments.userland = [userlands.resolve(text) for text in arguments.userland]
@@ -320,12 +336,13 @@ def execute(arguments, plan, cells, gate=lambda rows: None, builds=()):
 def _handle(arguments, came):
     from verbs_abi.reports import terminal
 
+    broken = pick_defects(arguments)
     picked = pick_built(arguments)
     plan, cells = choose(arguments, picked)
     if plan is not None and matrix.get("plans", plan).data.get("defects"):
         from verbs_abi.sensitivity import check
 
-        return check.run(plan, cells, arguments)
+        return check.run(plan, cells, arguments, broken)
     builds, more = _builds(plan, arguments, picked)
     cells = list({cell.id: cell for cell in [*cells, *more]}.values())
     results, complete = execute(arguments, plan, cells, builds=builds)

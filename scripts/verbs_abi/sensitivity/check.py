@@ -8,7 +8,7 @@ import pathlib
 import time
 
 from verbs_abi import matrix, progress, userlands
-from verbs_abi.cells import pool, programs, worlds
+from verbs_abi.cells import negotiation, pool, programs, worlds
 from verbs_abi.errors import EXIT_OK, EXIT_UNEXPECTED
 from verbs_abi.gate import compare
 from verbs_abi.sensitivity import defects, libraries, report
@@ -36,6 +36,11 @@ def source_of(plan):
     return matrix.get("plans", plan).data.get("defects") if plan else None
 
 
+def plans():
+    """The plans that try defects."""
+    return [name for name in matrix.names("plans") if source_of(name)]
+
+
 def noticed(sound, broken):
     """Texts of what the rows of cells tell of a defect: "test NAME (in N cells)", "CELL: was → is (message)"."""
     failing, found = {}, []
@@ -44,7 +49,13 @@ def noticed(sound, broken):
         bad = [test["name"] for test in after.get("tests") or () if test["result"] == "failed" and test["name"] in good]
         for name in bad:
             failing.setdefault(name, []).append(after)
-    worse, _ = compare.cells([*sound, *broken], sound[0]["userland"], broken[0]["userland"])
+        # No gain, as it is in the gate: the source as it is says which versions it takes. Those that it takes no more are
+        # told as worse.
+        more = negotiation.versions_taken(after) - negotiation.versions_taken(before)
+        if more:
+            found.append(f"{after['id'].partition('/')[2]}: takes {negotiation.TAKEN}{negotiation.versions_text(more)}")
+    worse, _, unknown = compare.cells([*sound, *broken], sound[0]["userland"], broken[0]["userland"])
+    worse += [row for row in unknown if row["was"] not in (compare.UNMODELLED, "broken")]
     for name, rows in failing.items():
         places = f"{len(rows)} cells" if len(rows) > 1 else rows[0]["id"].partition("/")[2]
         found.append(f"{name} ({places})")
@@ -124,10 +135,14 @@ class Run:
         return Finding(defect, exported(sound, broken) + (noticed(sound_rows, rows) if rows else []), len(rows))
 
 
-def run(plan, cells, arguments):
-    """The plan's exit status: 0 every defect was noticed, 1 some was not."""
+def run(plan, cells, arguments, picked=()):
+    """The plan's exit status: 0 every defect was noticed, 1 some was not. picked: userlands of the defects to try, none
+    for all."""
     source = source_of(plan)
-    wanted = defects.load(source)
+    known = defects.load(source)
+    wanted = [defect for defect in known if not picked or defects.userland(source, defect) in picked]
+    # What none of them can change needs no run of the source as it is.
+    cells = [cell for cell in cells if any(cell in concerned(defect, [cell]) for defect in wanted)]
     out = pathlib.Path(arguments.out)
     out.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
@@ -141,7 +156,7 @@ def run(plan, cells, arguments):
         stamp.update(f"{tree.source.digest} {sorted(cell.id for cell in cells)}".encode())
         journal = Journal(out / "findings.jsonl", arguments.resume, stamp.hexdigest()[:16])
         with tree.lock():
-            sound, rows = everything.sound(wanted)
+            sound, rows = everything.sound(known)
             for defect in wanted:
                 last = journal.get(defect)
                 if last is None:

@@ -11,11 +11,14 @@ than one token of anybody's code.
 """
 
 import dataclasses
+import fnmatch
 import re
 
 from verbs_abi import matrix, paths
-from verbs_abi.errors import UserError
+from verbs_abi.errors import UserError, unknown
 
+# The userland of the source with a defect: src-44.0+defect=owner-bit.
+MARK = "+defect="
 LAYERS = ("layout", "negotiation", "fallback", "capabilities", "symbols", "events", "data path")
 WORD = re.compile(r"[A-Za-z0-9_.]+")
 WORD_CHARACTER, OPERATOR_CHARACTER = r"[A-Za-z0-9_]", r"[-+*/%&|^!<>=~?:]"
@@ -49,6 +52,28 @@ def load(source):
     if twice:
         raise matrix.MatrixError(path, "/defects", f"{sorted(twice)[0]} stands twice", "each name once")
     return found
+
+
+def is_name(text):
+    """Is this the name, or a pattern, of userlands with a defect?"""
+    return MARK in text
+
+
+def userland(source, defect):
+    """The name of the source's userland with one defect."""
+    return f"{source}{MARK}{defect.name}"
+
+
+def named(source, patterns):
+    """The source's userlands of which one of these is the name or a pattern; exit 2 with the nearest for one that is none."""
+    names = [userland(source, defect) for defect in load(source)]
+    picked = set()
+    for pattern in patterns:
+        found = [name for name in names if fnmatch.fnmatchcase(name, pattern)]
+        if not found:
+            raise unknown("userland with a defect", pattern, names)
+        picked.update(found)
+    return [name for name in names if name in picked]
 
 
 def _region(text, where):

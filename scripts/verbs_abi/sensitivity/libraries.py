@@ -19,12 +19,11 @@ import tempfile
 from verbs_abi import children, locks, paths
 from verbs_abi.errors import UserError
 from verbs_abi.facts.builds import sources
+from verbs_abi.sensitivity import defects
 from verbs_abi.userlands import rooted
 from verbs_abi.userlands.sources import OPTIONS
 
 SECONDS = 1800
-# The userland of the source as it is, and with a defect.
-MARK = "+defect="
 # Providers that cells can move data with.
 PROVIDERS = ("mlx5", "rxe")
 LINKED = re.compile(r"^(lib/(lib[A-Za-z0-9_]+?)(?:-rdmav\d+)?\.so[.0-9]*): C_(?:SHARED|MODULE)_LIBRARY_LINKER", re.M)
@@ -62,10 +61,8 @@ class Tree:
 
     def broken(self, defect, sound):
         """The Userland with one defect; the lock is held. Raises DoesNotBuild."""
-        from verbs_abi.sensitivity import defects
-
         row = hashlib.sha256(repr(dataclasses.astuple(defect)).encode()).hexdigest()[:8]
-        name = f"{self.source.name}{MARK}{defect.name}"
+        name = defects.userland(self.source.name, defect)
         root = self.place / "roots" / f"{defect.name}-{row}"
         if not root.exists():
             path = self.tree / defect.file

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Defects as data, the swap of one token, and what counts as noticed."""
 
+import argparse
+import contextlib
 import dataclasses
 import re
+import types
 
 import pytest
 
 from verbs_abi import errors, matrix
 from verbs_abi.cells import plans
+from verbs_abi.run import command as run_command
 from verbs_abi.sensitivity import check, defects, libraries, report
 
 SOURCE = "src-44.0"
@@ -124,6 +128,94 @@ def test_what_fails_in_the_sound_source_too_is_not_noticed():
     failing = [row("s", "broken", ["A.b"])]
     assert check.noticed(failing, [row("b", "broken", ["A.b"])]) == []
     assert check.noticed([row("s")], [row("b")]) == []
+
+
+def test_what_has_no_model_any_more_is_noticed():
+    assert check.noticed([row("s")], [row("b", "unmodelled", message="method A")]) == [
+        "k/rxe@conformance: full → unmodelled (method A)"]
+    assert check.noticed([row("s", "unmodelled")], [row("b", "unmodelled")]) == []
+
+
+def test_another_range_of_abi_versions_is_noticed():
+    def swept(userland, *versions):
+        return {**row(userland, scenario="abi-sweep"), "features": [f"ABI {version}" for version in versions]}
+
+    assert check.noticed([swept("s", 1)], [swept("b", 1, 2)]) == ["k/rxe@abi-sweep: takes ABI 2"]
+    assert check.noticed([swept("s", 1, 2)], [swept("b", 1)]) == ["k/rxe@abi-sweep: full → full (refuses: ABI 2)"]
+    assert check.noticed([swept("s", 1)], [swept("b", 1)]) == []
+
+
+def pick(*words):
+    parser = argparse.ArgumentParser()
+    run_command.register(parser.add_subparsers())
+    arguments = parser.parse_args(["run", *words])
+    return run_command.pick_defects(arguments), run_command.choose(arguments)
+
+
+def test_defects_are_picked_by_name_or_pattern():
+    plan = ("--plan", "sensitivity")
+    whole = plans.load("sensitivity")
+    assert pick(*plan) == ([], ("sensitivity", whole))
+    one = f"{SOURCE}+defect=owner-bit"
+    assert pick(*plan, "--userland", one) == ([one], ("sensitivity", whole))
+    assert pick(*plan, "--userland", f"{SOURCE}+defect=owner*")[0] == [one]
+    found, (_, cells) = pick(*plan, "--userland", f"{SOURCE}+defect=rxe-*", "--userland", one, "--provider", "mlx5")
+    assert found == [f"{SOURCE}+defect={each.name}" for each in defects.load(SOURCE)
+                     if each.name.startswith("rxe-") or each.name == "owner-bit"] and len(found) > 2
+    assert 0 < len(cells) < len(whole)
+
+
+@pytest.mark.parametrize("words, message", [
+    (("--plan", "sensitivity", "--userland", f"{SOURCE}+defect=owner-bti"), f"Nearest: {SOURCE}\\+defect=owner-bit"),
+    (("--plan", "sensitivity", "--userland", f"{SOURCE}+defect=ownr*"), "unknown userland with a defect"),
+    (("--plan", "sensitivity", "--userland", "deb-44.0"), "unknown userland with a defect 'deb-44.0'"),
+    (("--plan", "sensitivity", "--userland", f"{SOURCE}+defect=rxe-*", "--userland", f"{SOURCE}+defect=x*"), "defect=x"),
+    (("--userland", f"{SOURCE}+defect=owner-bit"), "--plan sensitivity"),
+    (("--plan", "gate", "--userland", f"{SOURCE}+defect=owner-bit"), "--plan sensitivity")])
+def test_what_is_no_defect_is_told(words, message):
+    with pytest.raises(errors.UserError) as caught:
+        pick(*words)
+    assert re.search(message, str(caught.value))
+
+
+class Tree:
+    """A source that needs no building."""
+
+    def __init__(self, *_arguments):
+        self.source, self.restored = types.SimpleNamespace(digest="d"), None
+
+    def lock(self):
+        return contextlib.nullcontext()
+
+
+def test_only_defects_that_were_picked_are_tried(tmp_path, monkeypatch):
+    tried, restored, ran = [], [], []
+
+    class Run(check.Run):
+        def sound(self, wanted):
+            restored.extend(wanted)
+            ran.extend(self.cells)
+            return None, []
+
+        def one(self, defect, sound, sound_rows):
+            tried.append(defect.name)
+            return check.Finding(defect, ["A.a"], 1)
+
+    (tmp_path / "shim").write_text("")
+    monkeypatch.setattr(check, "Run", Run)
+    monkeypatch.setattr(check.libraries, "Tree", Tree)
+    monkeypatch.setattr(check.build, "ensure", lambda **_targets: tmp_path)
+    monkeypatch.setattr(check.worlds, "Compiler", lambda _folder: contextlib.nullcontext())
+    monkeypatch.setattr(check.worlds, "shim", lambda folder: folder / "shim")
+    arguments = argparse.Namespace(out=tmp_path / "out", jobs=1, resume=False)
+    cells = plans.load("sensitivity")
+    assert check.run("sensitivity", cells, arguments, [f"{SOURCE}+defect=owner-bit"]) == 0
+    # Any file may have been left with its defect by a run that was killed.
+    assert tried == ["owner-bit"] and restored == defects.load(SOURCE)
+    assert ran == [cell for cell in cells if cell.drivers == ("mlx5",)] and len(ran) < len(cells)
+    tried.clear()
+    assert check.run("sensitivity", cells, arguments) == 0
+    assert tried == [each.name for each in defects.load(SOURCE)]
 
 
 def test_the_report_tells_of_holes(tmp_path, capsys):

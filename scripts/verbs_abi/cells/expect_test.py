@@ -161,3 +161,15 @@ def test_a_known_defect_has_a_link(tmp_path):
     matrix.check(tmp_path, {"name": "rows", "rows": [{**row, "link": "https://example.org/1"}]}, schema)
     with pytest.raises(matrix.MatrixError, match="beside defect also link"):
         matrix.check(tmp_path, {"name": "rows", "rows": [row]}, schema)
+
+
+@pytest.mark.parametrize("mode, rest, expected", [
+    ("both", "debian-6.1.192/rxe/no-ioctl", "degraded"), ("write", "debian-6.1.192/rxe/no-ioctl", "full"),
+    ("ioctl", "debian-6.1.192/rxe/no-ioctl", "refused"), ("both", "linux-5.8/mlx5", "degraded"),
+    ("write", "linux-5.8/mlx5", "full"), ("ioctl", "linux-5.8/mlx5", "refused"),
+    ("write", "debian-6.1.192/rxe/port-down", "refused"), ("ioctl", "debian-6.1.192/rxe", "full"),
+    ("write", "gvisor-rdmaproxy/mlx5", "refused")])
+def test_a_tree_of_one_route_is_expected_to_have_no_other(tree, tmp_path, mode, rest, expected):
+    tree("44.0")
+    name = userlands.resolve(f"src:{tmp_path}/tree,ioctl_mode={mode}")
+    assert expect.expectation(ids.parse(f"{name}/{rest}"))[1]["outcome"] == expected

@@ -2,12 +2,12 @@
 """clang-format, pyflakes and clang-tidy over the files that git knows."""
 
 import concurrent.futures
+import hashlib
 import json
 import os
 import pathlib
 import subprocess
 import tempfile
-import zlib
 
 from verbs_abi import children, paths
 from verbs_abi.errors import UserError
@@ -44,7 +44,13 @@ def sample(names, share, root=paths.ROOT):
     """Of these files one in `share`, others at each commit, and all that differ from the commit before."""
     commit = (_git(root, "rev-parse", "HEAD") or "").strip()
     recent = set(changed((".cc",), "HEAD~1", root)) if _git(root, "rev-parse", "-q", "--verify", "HEAD~1") else set()
-    return [name for name in names if name in recent or zlib.crc32(f"{commit} {name}".encode()) % share == 0]
+    return [name for name in names if name in recent or _mixed(f"{commit} {name}") % share == 0]
+
+
+def _mixed(text):
+    """A number in which every character counts in every bit. With a check sum (crc32) the files fall into `share` heaps that
+    are the same at each commit."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
 def _run(argv, root):

@@ -46,12 +46,15 @@ def test_a_sample_has_what_changed_and_another_share_of_the_rest_at_each_commit(
     names = [f"{number}.cc" for number in range(400)]
     assert "a.cc" not in style.sample(["a.cc"], 1_000_000, tree), "the first commit: nothing is before it"
     samples = []
-    for number in range(12):
+    for number in range(24):
         commit(tree, "b.cc", f"int b{number};\n")
         samples.append(style.sample([*names, "b.cc"], 4, tree))
         assert samples[-1] == style.sample([*names, "b.cc"], 4, tree) and "b.cc" in samples[-1]
         assert 60 < len(samples[-1]) < 150
-    assert len(set().union(*samples)) > 380
+    # (3/4)^24 of 400: less than one is never in a sample.
+    assert len(set().union(*samples)) > 390
+    heaps = {tuple(name in sample for sample in samples[:6]) for name in names}
+    assert len(heaps) > 32, "two files that are together once are not always together"
 
 
 @pytest.mark.skipif(not shutil.which("clang-format"), reason="no clang-format")

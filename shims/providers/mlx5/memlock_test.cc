@@ -22,16 +22,9 @@ class MemlockTest : public Mlx5Test {
   }
   uint64_t Held() { return PagesPinned() - before_; }
   int Reg(uint64_t start, uint64_t length, uint32_t access = 1) {
-    Bytes reply(world().Size(VABI_S(ib_uverbs_reg_mr_resp)));
-    const long result = Write(kRegMr,
-                              S(VABI_S(ib_uverbs_reg_mr))
-                                  .With(VABI_F(ib_uverbs_reg_mr, start), start)
-                                  .With(VABI_F(ib_uverbs_reg_mr, hca_va), start)
-                                  .With(VABI_F(ib_uverbs_reg_mr, length), length)
-                                  .With(VABI_F(ib_uverbs_reg_mr, pd_handle), pd_)
-                                  .With(VABI_F(ib_uverbs_reg_mr, access_flags), access),
-                              &reply);
-    if (result > 0) mr_ = In(reply).U32(VABI_F(ib_uverbs_reg_mr_resp, mr_handle));
+    MrMade mr;
+    const long result = RegMr(start, length, start, access, &mr);
+    if (result > 0) mr_ = mr.handle;
     return Errno(result);
   }
   int RegPages(int first, int count) {

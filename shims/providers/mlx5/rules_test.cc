@@ -239,16 +239,9 @@ class Rules : public Mlx5Test {
 
   // Regions
   long RegMr(uint64_t start, uint64_t length, uint64_t iova, uint32_t access) {
-    Bytes reply(world().Size(VABI_S(ib_uverbs_reg_mr_resp)));
-    const long result = Write(kRegMr,
-                              S(VABI_S(ib_uverbs_reg_mr))
-                                  .With(VABI_F(ib_uverbs_reg_mr, start), start)
-                                  .With(VABI_F(ib_uverbs_reg_mr, hca_va), iova)
-                                  .With(VABI_F(ib_uverbs_reg_mr, length), length)
-                                  .With(VABI_F(ib_uverbs_reg_mr, pd_handle), pd_)
-                                  .With(VABI_F(ib_uverbs_reg_mr, access_flags), access),
-                              &reply);
-    mr_ = In(reply).U32(VABI_F(ib_uverbs_reg_mr_resp, mr_handle));
+    MrMade mr;
+    const long result = Mlx5Test::RegMr(start, length, iova, access, &mr);
+    mr_ = mr.handle;
     return result;
   }
   long ReregAccess(uint32_t access) {

@@ -166,17 +166,27 @@ class Mlx5Test : public testing::Test {
     EXPECT_GT(Write(kAllocPd, S(VABI_S(ib_uverbs_alloc_pd)), &reply), 0);
     return In(reply).U32(VABI_F(ib_uverbs_alloc_pd_resp, pd_handle));
   }
-  long Mr(const void* at, size_t size, uint32_t* key, uint32_t access = 0x1f) {
+  struct MrMade {
+    uint32_t handle = 0, lkey = 0;
+  };
+  long RegMr(uint64_t start, uint64_t length, uint64_t iova, uint32_t access, MrMade* mr) {
     Bytes reply(world_.Size(VABI_S(ib_uverbs_reg_mr_resp)));
     const long result = Write(kRegMr,
                               S(VABI_S(ib_uverbs_reg_mr))
-                                  .With(VABI_F(ib_uverbs_reg_mr, start), Address(at))
-                                  .With(VABI_F(ib_uverbs_reg_mr, hca_va), Address(at))
-                                  .With(VABI_F(ib_uverbs_reg_mr, length), size)
+                                  .With(VABI_F(ib_uverbs_reg_mr, start), start)
+                                  .With(VABI_F(ib_uverbs_reg_mr, hca_va), iova)
+                                  .With(VABI_F(ib_uverbs_reg_mr, length), length)
                                   .With(VABI_F(ib_uverbs_reg_mr, pd_handle), pd_)
                                   .With(VABI_F(ib_uverbs_reg_mr, access_flags), access),
                               &reply);
-    *key = In(reply).U32(VABI_F(ib_uverbs_reg_mr_resp, lkey));
+    *mr = {In(reply).U32(VABI_F(ib_uverbs_reg_mr_resp, mr_handle)),
+           In(reply).U32(VABI_F(ib_uverbs_reg_mr_resp, lkey))};
+    return result;
+  }
+  long Mr(const void* at, size_t size, uint32_t* key, uint32_t access = 0x1f) {
+    MrMade mr;
+    const long result = RegMr(Address(at), size, Address(at), access, &mr);
+    *key = mr.lkey;
     return result;
   }
   int Channel() {

@@ -211,6 +211,16 @@ TEST_F(MemlockTest, AllComesBackWithTheFile) {
   EXPECT_EQ(before_ - memory_.size() / 4096, PagesPinned()) << "what OpenContext registers, too";
 }
 
+// rdma_core.c:uverbs_destroy_ufile_hw lets the hardware's objects go; their handles are left.
+TEST_F(MemlockTest, AllComesBackWhenTheDeviceGoes) {
+  Cq cq(64);
+  ASSERT_EQ(0, CqBeside(&cq, cq, 0));
+  ASSERT_EQ(0, RegPages(0, 3));
+  FindDevice(0)->SetGone(true);
+  file_->Disassociate();
+  EXPECT_EQ(before_ - memory_.size() / 4096, PagesPinned()) << "what OpenContext registers, too";
+}
+
 // kernel/fork.c:mm_init, and the region's memory is its owner's (umem.c: owning_mm).
 TEST_F(MemlockTest, AChildBeginsWithNothing) {
   ASSERT_EQ(0, RegPages(0, 3));
